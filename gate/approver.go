@@ -1,0 +1,63 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Decision is an approver's word. Only Approved allows (G9); the zero value and
+// every value that isn't listed refuse.
+type Decision uint8
+
+// The decisions.
+const (
+	Approved Decision = 0xA5 // not a small number, so that nothing becomes it by accident
+	Rejected Decision = 0x01
+	TimedOut Decision = 0x02
+)
+
+// Request is what an approver is asked. It is a deep copy; changing it changes nothing.
+type Request struct {
+	CallID    string
+	Tool      string
+	Tier      Tier
+	Args      json.RawMessage // canonical
+	Effect    string
+	Session   Session
+	Principal string
+	Origin    string
+	Digest    [32]byte
+	Card      Card
+	Asked     time.Time
+	Expiry    time.Time
+}
+
+// Approver asks a person. Decide blocks until there is a decision or ctx ends; it
+// then takes the question away. An approver may also have a method
+// Timeout() time.Duration, which holds where the gate has none of its own (G10).
+type Approver interface {
+	Name() string
+	Decide(ctx context.Context, req Request) (Decision, Reason, error)
+}
+
+// Reason is the recorded reason of a decision, for the log: "answered", "eof",
+// "not interactive", "before the card's end", …
+type Reason string
+
+// AutoReject refuses everything; it is what a gate without an approver uses, and
+// the approver of a run in which nobody can answer (G25).
+type AutoReject struct{}
+
+// Name returns "none".
+func (AutoReject) Name() string { return "none" }
+
+// Decide refuses at once.
+func (AutoReject) Decide(context.Context, Request) (Decision, Reason, error) {
+	return Rejected, "nobody can answer", nil
+}
+
+// Unattended marks approvers that can never approve, so that G25's text is given.
+func (AutoReject) Unattended() bool { return true }
+
+var _ Approver = AutoReject{}

@@ -1,0 +1,12 @@
+// Package gate decides which tool calls run. A call is decoded strictly, looked
+// up, checked against hooks and limits; a tier-2 (physical) call is prepared
+// (planned and rehearsed by its tool), shown to a person through an Approver, and
+// only the prepared action that the person approved is run, by the lane, one at
+// a time. Everything else refuses: the zero value of each type permits nothing.
+//
+// It is a leaf: it imports none of our other packages, and it knows no robot. The
+// lane, the event log, the request store and the approver are interfaces here,
+// implemented in the folders below and handed in by cmd/tau.
+//
+// The clauses named in comments (G1, G12, …) are those of docs/GATE.md.
+package gate

@@ -1,0 +1,178 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Spec is what is known of a tool before it is called.
+type Spec struct {
+	Name        string
+	Description string // fixed English, for the model
+	Effect      string // one English sentence for the approver; defaults to Description (G2)
+	Tier        Tier
+	Input       *Schema // always an object
+	Output      *Schema // nil: not declared
+}
+
+// Mode says whether a session moves something real. The zero value permits nothing.
+type Mode string
+
+// The modes.
+const (
+	ModeSim  Mode = "sim"
+	ModeReal Mode = "real"
+)
+
+// Session is what the gate needs to know of a session, looked up from live state
+// each time it matters, never from arguments.
+type Session struct {
+	Name    string `json:"name"`
+	Mode    Mode   `json:"mode"`
+	Backend string `json:"backend"` // names the robot that its physical calls move; also the resource they queue for
+}
+
+// Call is a checked call, as a tool and the gate's own parts see it.
+type Call struct {
+	ID        string // bridge-made, 128 bits, hex
+	Tool      string
+	Args      json.RawMessage // canonical JSON (RFC 8785), valid under the tool's schema
+	Session   Session
+	Principal string
+	Origin    string // "prompt", "script", "mcp", …
+	Epoch     uint64 // the bridge's stop epoch when the call was prepared
+	// Progress reports a line to whoever waits for the call; never nil, never blocks.
+	Progress func(text string)
+}
+
+// Tool is two steps, so that what a person approves is a finished thing.
+type Tool interface {
+	Spec() Spec
+	// Prepare plans and rehearses. It has no side effects. Errors are *Error.
+	Prepare(ctx context.Context, call Call) (Action, error)
+	// Restore makes the same action again after a restart from its snapshot.
+	Restore(ctx context.Context, snapshot []byte) (Action, error)
+}
+
+// Action is a prepared call. Only the lane calls Run, and only once.
+type Action interface {
+	// Card says what the action would do, for a person.
+	Card() Card
+	// Digest is a SHA-256 over everything that the tool knows of the action:
+	// robot, scene, limits, backend, driver and calibration hashes, trajectory,
+	// rehearsal. The gate adds tool, schema, arguments, session, principal,
+	// policy and expiry to it (G12).
+	Digest() [32]byte
+	// Snapshot returns what Restore needs.
+	Snapshot() ([]byte, error)
+	// Expiry is when the action goes stale by itself; zero: no expiry of its own.
+	Expiry() time.Time
+	// Resource names what the action moves.
+	Resource() string
+	// Check recomputes everything of G12 that the tool knows from live inputs
+	// and returns an *Error on any drift.
+	Check(ctx context.Context) error
+	// Run does it. When ctx ends, whatever moves is brought to a controlled stop
+	// before Run returns. An *Error carries the code; the Result is then still
+	// what was measured.
+	Run(ctx context.Context) (Result, error)
+}
+
+// Fact is one labelled line of a card.
+type Fact struct {
+	Label string `json:"label"`
+	Text  string `json:"text"`
+}
+
+// Card is what a person is shown of an action, beside what the gate itself knows
+// (tool, arguments, effect, session, expiry).
+type Card struct {
+	Facts   []Fact          `json:"facts,omitempty"`
+	Assumed []string        `json:"assumed,omitempty"` // what was assumed rather than known
+	Data    json.RawMessage `json:"data,omitempty"`    // the rehearsal record, for channels that draw
+}
+
+// Status is how a call ended.
+type Status string
+
+// The statuses.
+const (
+	StatusOK        Status = "ok"
+	StatusRefused   Status = "refused" // nothing was done
+	StatusError     Status = "error"   // something was done or tried, and it failed
+	StatusCancelled Status = "cancelled"
+	StatusUnknown   Status = "unknown" // what happened can't be known
+	StatusPending   Status = "pending" // not ended yet
+)
+
+// Result is what a tool says after running: what was measured.
+type Result struct {
+	Text string          // for the model, English
+	Data json.RawMessage // a JSON object, or nil
+	// Status is left empty for the default: ok without an error, else what the
+	// error's code means (see statusOf).
+	Status Status
+}
+
+// ApprovalKind says how a call was allowed, or not.
+type ApprovalKind string
+
+// The approval kinds of a tool_call event and an answer.
+const (
+	ApprovalNone     ApprovalKind = "none" // nobody was asked
+	ApprovalApproved ApprovalKind = "approved"
+	ApprovalRejected ApprovalKind = "rejected"
+	ApprovalTimeout  ApprovalKind = "timeout"
+	ApprovalExempt   ApprovalKind = "exempt"
+)
+
+// Answer is the end of a call, or its pending state.
+type Answer struct {
+	CallID    string
+	Tool      string
+	Status    Status
+	Code      Code            // "" when ok
+	Text      string          // for the model
+	Result    json.RawMessage // a JSON object, or nil
+	Approval  ApprovalKind
+	Duration  time.Duration
+	Digest    string    // hex, once prepared
+	ExpiresAt time.Time // of an open question
+}
+
+// Invocation is a call as a front end hands it in: nothing of it is trusted but
+// Session, Principal and Origin, which the front end itself has established.
+type Invocation struct {
+	Tool      string
+	Args      []byte // raw JSON; empty means {}
+	ToolUseID string // the caller's own id, for the log
+	CallID    string // "" lets the gate make one
+	Session   string
+	Principal string
+	Origin    string
+	// Progress, if set, is told when the call waits, is asked and moves. It must not block.
+	Progress func(text string)
+}
+
+// Caller is the agent-facing side of a gate: it can call and wait, and stop; it
+// holds nothing that can approve.
+type Caller interface {
+	Specs() []Spec
+	// Call runs a call to its end. When ctx ends first, an open question is
+	// withdrawn or the motion stopped, and the answer says cancelled.
+	Call(ctx context.Context, inv Invocation) Answer
+	// Submit starts a call that outlives its caller and returns at once.
+	Submit(inv Invocation) Ticket
+}
+
+// Ticket is a call in flight.
+type Ticket interface {
+	ID() string
+	// Done is closed when the call has ended.
+	Done() <-chan struct{}
+	// Answer returns the end, or the pending state.
+	Answer() Answer
+	// Cancel withdraws the open question or stops the motion.
+	Cancel(reason string)
+}

@@ -1,0 +1,170 @@
+package robot
+
+import (
+	"context"
+	"time"
+)
+
+// Mode says whether a backend moves something real.
+type Mode string
+
+// The modes. The zero value is neither and permits nothing.
+const (
+	ModeSim  Mode = "sim"
+	ModeReal Mode = "real"
+)
+
+// Actuator describes one thing that a backend can drive beside or as part of the joints.
+type Actuator struct {
+	Name   string  `json:"name"`
+	Kind   string  `json:"kind"` // "joint", "gripper", "relay", "led", "pwm", …
+	Unit   string  `json:"unit"`
+	Lower  float64 `json:"lower"`
+	Upper  float64 `json:"upper"`
+	OnStop string  `json:"on_stop"`      // "hold", "off", "unchanged"
+	OnLost string  `json:"on_lost_link"` // the same
+}
+
+// Info says what a backend is and what it can measure. It doesn't change during
+// the backend's life.
+type Info struct {
+	Robot                                              string // the description's name
+	Backend                                            string // "sim", "mcu", "feetech", …
+	Port                                               string // device of a real backend
+	Mode                                               Mode
+	Joints                                             []string
+	Limits                                             []JointLimits
+	Actuators                                          []Actuator
+	ControlPeriod                                      time.Duration
+	MeasuresPosition, MeasuresVelocity, MeasuresEffort bool
+	EStopPowersOff                                     bool     // estop is IEC 60204-1 category 1, else category 2 and latched
+	Identity                                           [32]byte // hash over driver, its version and its configuration
+	Calibration                                        [32]byte // hash over the calibration; zero where there is none
+}
+
+// Grip makes a motion of the gripper joint one that may end early in contact.
+type Grip struct {
+	MaxEffort float64 // N·m or N at the gripper joint, > 0
+}
+
+// Motion is what a person approved: a trajectory and the bounds in which it may run.
+type Motion struct {
+	ID         string // the call's id
+	Epoch      uint64 // State.StopEpoch when the motion was prepared; any later stop voids it
+	Trajectory Trajectory
+	// StartTolerance bounds |measured - start| for each joint before the first
+	// actuation, rad or m.
+	StartTolerance []float64
+	// MaxDeviation bounds |measured - setpoint| for each joint during the
+	// motion, rad or m; beyond it the backend faults with DEVIATION.
+	MaxDeviation []float64
+	Grip         *Grip // nil for ordinary motions
+}
+
+// Progress is what a backend reports during a motion, at least 20 times a second
+// of motion time, and once at its end. The receiver must not block and must copy what it keeps.
+type Progress struct {
+	T        float64   // s since the start of the motion, in motion time
+	Setpoint []float64 // rad or m
+	State    State
+}
+
+// OutcomeStatus says how a motion or command ended.
+type OutcomeStatus string
+
+// The outcome statuses. The zero value is not an outcome.
+const (
+	OutcomeDone      OutcomeStatus = "done"      // ran to its end, measured at rest
+	OutcomeStopped   OutcomeStatus = "stopped"   // ended by Stop
+	OutcomeCancelled OutcomeStatus = "cancelled" // its context ended; controlled stop
+	OutcomeFaulted   OutcomeStatus = "faulted"   // a fault latched
+	OutcomeRefused   OutcomeStatus = "refused"   // nothing was actuated
+	OutcomeUnknown   OutcomeStatus = "unknown"   // can't be known; never retried by itself
+)
+
+// Outcome is what was measured at the end of a motion or command.
+type Outcome struct {
+	Status           OutcomeStatus
+	Final            State     // measured after the end; Positions nil if that is unknown
+	Duration         float64   // s of motion time from the first actuation to measured rest
+	MaxTrackingError []float64 // largest |measured - setpoint| by joint, rad or m
+	Gripped          string    // scene body that a grip closed on, "" for none or unknown
+}
+
+// CommandKind is a command that isn't a motion.
+type CommandKind string
+
+// The command kinds.
+const (
+	TorqueOn    CommandKind = "torque_on"
+	TorqueOff   CommandKind = "torque_off"
+	EStopReset  CommandKind = "estop_reset" // clears the latch and the faults; starts and enables nothing
+	SetActuator CommandKind = "set_actuator"
+)
+
+// Command is something other than a trajectory that a backend can do.
+type Command struct {
+	ID    string
+	Epoch uint64 // as in Motion; EStopReset carries the epoch after the e-stop
+	Kind  CommandKind
+	Name  string  // SetActuator: which
+	Value float64 // SetActuator: in the actuator's unit
+}
+
+// StopKind names a stop after IEC 60204-1.
+type StopKind string
+
+// The stop kinds.
+const (
+	StopControlled StopKind = "stop"  // category 2: controlled stop, power stays, position held
+	StopEmergency  StopKind = "estop" // category 1 where Info.EStopPowersOff, else 2; latched
+)
+
+// Tri is a statement that may be unknown.
+type Tri string
+
+// The three values.
+const (
+	Yes     Tri = "yes"
+	No      Tri = "no"
+	Unknown Tri = "unknown"
+)
+
+// StopVerdict says what is known of a stop.
+type StopVerdict struct {
+	Backend      string  `json:"backend"`
+	Commanded    Tri     `json:"commanded"`    // the stop left us
+	Acknowledged Tri     `json:"acknowledged"` // the robot said it got it
+	Stationary   Tri     `json:"stationary"`   // measured at rest afterwards
+	Text         string  `json:"text,omitempty"`
+	Duration     float64 `json:"duration_s"` // motion time from the stop to measured rest
+}
+
+// Backend moves one robot. All methods may be called from any goroutine.
+// Errors are *Error with the same code for the same cause on every backend.
+type Backend interface {
+	// Info says what this is. It never blocks.
+	Info() Info
+	// State returns a measurement. A state older than the backend's stated bound
+	// is STALE_STATE, never an old value; a closed or lost backend is DISCONNECTED.
+	State(ctx context.Context) (State, error)
+	// Execute runs one motion and returns when the robot is measured at rest. It
+	// refuses, with nothing moved (Outcome.Status refused): non-finite or
+	// out-of-limit trajectories, wrong joint counts, a start that isn't where
+	// the robot is (START_MOVED), a stale epoch (STOPPED), an e-stop latch
+	// (ESTOPPED), torque off (NOT_ENABLED), and a second motion while one runs
+	// (BUSY). The epoch is compared under the lock of the first actuation. When
+	// ctx ends a controlled stop comes first, then Execute returns CANCELLED.
+	// progress may be nil and is called from Execute's goroutine.
+	Execute(ctx context.Context, m Motion, progress func(Progress)) (Outcome, error)
+	// Actuate does one command, with the same refusals.
+	Actuate(ctx context.Context, c Command) (Outcome, error)
+	// Stop ends whatever moves and voids whatever was prepared: it raises the
+	// stop epoch first. Safe during Execute, before anything and twice; it never
+	// queues behind anything, returns once the robot is at rest or that can't be
+	// known, and its work goes on when ctx ends early (the verdict then says unknown).
+	Stop(ctx context.Context, kind StopKind) StopVerdict
+	// Close unblocks everything, leaves the robot safe and joins every error. A
+	// second Close returns nil.
+	Close() error
+}

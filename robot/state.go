@@ -1,0 +1,40 @@
+package robot
+
+import "time"
+
+// Fault is a latched reason why a robot does not move.
+type Fault struct {
+	Code  Code      `json:"code"`
+	Where string    `json:"where,omitempty"`
+	Text  string    `json:"text"`
+	Since time.Time `json:"since"`
+}
+
+// State is one measurement of a robot. Slices have one element for each active
+// joint, or are nil where that isn't measured; the receiver owns them.
+type State struct {
+	Positions  []float64 // measured, rad or m; nil on an open-loop backend
+	Velocities []float64 // measured, rad/s or m/s
+	Efforts    []float64 // measured, N·m or N
+	Setpoints  []float64 // what the backend holds or last commanded; never a measurement
+	MeasuredAt time.Time // when it was measured, not when it was asked for
+	Moving     bool
+	Enabled    bool // torque is on
+	EStopped   bool // e-stop latched
+	Faults     []Fault
+	// StopEpoch counts the stops that this backend has seen. A Motion carries
+	// the epoch that it was prepared in.
+	StopEpoch uint64
+	// Held names the scene body that the gripper holds, "" for none or unknown.
+	Held string
+}
+
+// Clone returns a deep copy.
+func (s State) Clone() State {
+	s.Positions = append([]float64(nil), s.Positions...)
+	s.Velocities = append([]float64(nil), s.Velocities...)
+	s.Efforts = append([]float64(nil), s.Efforts...)
+	s.Setpoints = append([]float64(nil), s.Setpoints...)
+	s.Faults = append([]Fault(nil), s.Faults...)
+	return s
+}
