@@ -137,6 +137,7 @@ type Answer struct {
 	Result    json.RawMessage // a JSON object, or nil
 	Approval  ApprovalKind
 	Duration  time.Duration
+	Backend   string    // names the backend of the session that the call ran in
 	Digest    string    // hex, once prepared
 	ExpiresAt time.Time // of an open question
 }
