@@ -1,0 +1,283 @@
+// Package control is the bridge's control socket: a Unix socket of mode 0600 in
+// the data folder, over which the same user's other processes can stop the robot
+// while everything else is busy, and nothing more. It has no verb that could
+// start, approve or change anything, and it never must: what gives power needs
+// the operator's key (G34).
+//
+// One connection carries one line each way: {"verb":"stop","reason":"…"} or
+// {"verb":"estop"} or the bare word, and a Reply. It imports gate for the stop's
+// verdict and must never import a package that can approve.
+package control
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tau-robot/tau/gate"
+)
+
+const (
+	maxLine     = 4096            // bytes of a request
+	maxReply    = 1 << 20         // bytes of a reply
+	maxDrain    = 1 << 16         // bytes read and dropped after the reply
+	lineTimeout = 2 * time.Second // a peer that connects and says nothing
+	maxPeers    = 64              // connections at once; more are closed at once
+	maxReason   = 256             // bytes of a reason
+)
+
+// Request is what a peer sends.
+type Request struct {
+	Verb   string `json:"verb"` // "stop" or "estop"
+	Reason string `json:"reason,omitempty"`
+}
+
+// Reply is what it gets.
+type Reply struct {
+	OK       bool               `json:"ok"`
+	Code     gate.Code          `json:"code,omitempty"`
+	Text     string             `json:"text,omitempty"`
+	Verdicts []gate.StopVerdict `json:"verdicts"`
+}
+
+// Stop stops every backend of the bridge and says what is known of it.
+type Stop func(ctx context.Context, kind gate.StopKind, reason string) []gate.StopVerdict
+
+// Server serves the socket.
+type Server struct {
+	stop   Stop
+	l      *net.UnixListener
+	path   string
+	dir    *os.File // the folder, kept open where the path is too long for a socket
+	uid    int
+	cancel context.CancelFunc
+	ctx    context.Context
+	wg     sync.WaitGroup
+	slots  chan struct{}
+}
+
+// Listen makes the socket and serves it until Close. The caller holds the data
+// folder's lock, so that a socket which lies there is a dead bridge's and is
+// replaced. Peers of another user are refused; root is let through, since it may
+// do anything anyway.
+func Listen(path string, stop Stop) (*Server, error) {
+	if st, err := os.Lstat(path); err == nil {
+		if st.Mode().Type() != os.ModeSocket {
+			return nil, fmt.Errorf("control socket: %s is there and is not a socket", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("control socket: %w", err)
+		}
+	}
+	addr, dir, err := address(path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := listen0600(addr)
+	if err != nil {
+		if dir != nil {
+			_ = dir.Close()
+		}
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	l.SetUnlinkOnClose(false) // the address may be a /proc name
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Server{
+		stop: stop, l: l, path: path, dir: dir, uid: os.Geteuid(),
+		ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxPeers),
+	}
+	s.wg.Add(1)
+	go s.accept()
+	return s, nil
+}
+
+// Close ends the service, removes the socket and waits for what is being
+// answered. A stop that was begun goes on in the backend.
+func (s *Server) Close() error {
+	s.cancel()
+	err := s.l.Close()
+	s.wg.Wait()
+	if rerr := os.Remove(s.path); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
+		err = errors.Join(err, rerr)
+	}
+	if s.dir != nil {
+		err = errors.Join(err, s.dir.Close())
+	}
+	return err
+}
+
+func (s *Server) accept() {
+	defer s.wg.Done()
+	for {
+		c, err := s.l.AcceptUnix()
+		if err != nil {
+			if s.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			select { // out of descriptors, for example: try again, not in a spin
+			case <-s.ctx.Done():
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+			continue
+		}
+		select {
+		case s.slots <- struct{}{}:
+		default:
+			_ = c.Close()
+			continue
+		}
+		s.wg.Add(1)
+		go func() {
+			defer s.wg.Done()
+			defer func() { <-s.slots }()
+			s.serve(c)
+		}()
+	}
+}
+
+func (s *Server) serve(c *net.UnixConn) {
+	defer func() { _ = c.Close() }()
+	unblock := context.AfterFunc(s.ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
+	defer unblock()
+	reply := s.answer(c)
+	b, err := json.Marshal(reply)
+	if err != nil {
+		return
+	}
+	_ = c.SetWriteDeadline(time.Now().Add(lineTimeout))
+	if _, err := c.Write(append(b, '\n')); err != nil {
+		return
+	}
+	// Closing with bytes unread resets the connection, and the peer might lose
+	// the reply with it.
+	_ = c.CloseWrite()
+	if s.ctx.Err() == nil {
+		_ = c.SetReadDeadline(time.Now().Add(lineTimeout))
+		_, _ = io.CopyN(io.Discard, c, maxDrain)
+	}
+}
+
+func (s *Server) answer(c *net.UnixConn) Reply {
+	uid, err := peerUID(c)
+	if err != nil {
+		return Reply{Code: gate.CodeInvalidArgument, Text: "who asks can't be known: " + err.Error()}
+	}
+	if uid != s.uid && uid != 0 {
+		return Reply{Code: gate.CodeInvalidArgument, Text: fmt.Sprintf("user %d may not use the bridge of user %d", uid, s.uid)}
+	}
+	_ = c.SetReadDeadline(time.Now().Add(lineTimeout))
+	line, err := bufio.NewReader(io.LimitReader(c, maxLine)).ReadSlice('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Reply{Code: gate.CodeInvalidArgument, Text: fmt.Sprintf("no line of at most %d bytes within %s: %v", maxLine, lineTimeout, err)}
+	}
+	req, err := parse(line)
+	if err != nil {
+		return Reply{Code: gate.CodeInvalidArgument, Text: err.Error()}
+	}
+	kind := gate.StopControlled
+	if req.Verb == string(gate.StopEmergency) {
+		kind = gate.StopEmergency
+	}
+	// Not the server's context: closing the server must not end a stop.
+	return Reply{OK: true, Verdicts: s.stop(context.WithoutCancel(s.ctx), kind, req.Reason)}
+}
+
+func parse(line []byte) (Request, error) {
+	line = bytes.TrimSpace(line)
+	var req Request
+	if w := string(line); w == string(gate.StopControlled) || w == string(gate.StopEmergency) {
+		return Request{Verb: w}, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&req); err != nil {
+		return req, fmt.Errorf(`want one line {"verb":"stop"|"estop","reason":"…"}: %w`, err)
+	}
+	if dec.More() {
+		return req, errors.New("one request a connection: there is data after the first")
+	}
+	if req.Verb != string(gate.StopControlled) && req.Verb != string(gate.StopEmergency) {
+		return req, fmt.Errorf("verb %q: this socket knows only stop and estop", clip(req.Verb))
+	}
+	req.Reason = clip(strings.ToValidUTF8(req.Reason, "\uFFFD"))
+	return req, nil
+}
+
+// clip bounds a peer's text: a reason too long must not keep a stop from working.
+func clip(s string) string {
+	if len(s) <= maxReason {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxReason], "") + "…"
+}
+
+// ErrNoBridge says that no bridge serves the socket.
+var ErrNoBridge = errors.New("no bridge runs there")
+
+// Send asks the bridge at path to stop and waits for its reply.
+func Send(ctx context.Context, path string, req Request) (Reply, error) {
+	addr, dir, err := address(path)
+	if err != nil {
+		return Reply{}, err
+	}
+	if dir != nil {
+		defer func() { _ = dir.Close() }()
+	}
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", addr)
+	if err != nil {
+		return Reply{}, fmt.Errorf("%w (%s): %w", ErrNoBridge, path, err)
+	}
+	defer func() { _ = c.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
+	b, err := json.Marshal(req)
+	if err != nil {
+		return Reply{}, fmt.Errorf("control socket: %w", err)
+	}
+	if _, err := c.Write(append(b, '\n')); err != nil {
+		return Reply{}, fmt.Errorf("control socket: %w", err)
+	}
+	line, err := bufio.NewReader(io.LimitReader(c, maxReply)).ReadBytes('\n')
+	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return Reply{}, fmt.Errorf("control socket: the stop was sent, no verdict came back: %w", err)
+	}
+	var reply Reply
+	if err := json.Unmarshal(line, &reply); err != nil {
+		return Reply{}, fmt.Errorf("control socket: %w", err)
+	}
+	return reply, nil
+}
+
+// maxSocketPath is one less than the smallest sun_path in use (104 on macOS).
+const maxSocketPath = 103
+
+// address returns a name short enough for a socket at path, and the folder that
+// has to stay open while the name is used.
+func address(path string) (string, *os.File, error) {
+	if len(path) <= maxSocketPath {
+		return path, nil, nil
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return "", nil, fmt.Errorf("control socket: %w", err)
+	}
+	short := fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path))
+	if _, err := os.Stat(filepath.Dir(short)); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("control socket: the path %s has %d bytes, at most %d can be used here", path, len(path), maxSocketPath), dir.Close())
+	}
+	return short, dir, nil
+}

@@ -1,0 +1,154 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/tau-robot/tau/gate"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type asked struct {
+	kind   gate.StopKind
+	reason string
+}
+
+func serve(t *testing.T, path string) (*Server, chan asked) {
+	t.Helper()
+	got := make(chan asked, 16)
+	s, err := Listen(path, func(_ context.Context, k gate.StopKind, reason string) []gate.StopVerdict {
+		got <- asked{k, reason}
+		return []gate.StopVerdict{{Backend: "sim", Commanded: "yes", Acknowledged: "yes", Stationary: "yes"}}
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s, got
+}
+
+// raw sends bytes as they are and returns the reply.
+func raw(t *testing.T, path, text string) Reply {
+	t.Helper()
+	c, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	require.NoError(t, c.SetDeadline(time.Now().Add(10*time.Second)))
+	_, err = io.WriteString(c, text)
+	require.NoError(t, err)
+	require.NoError(t, c.(*net.UnixConn).CloseWrite())
+	b, err := io.ReadAll(c)
+	require.NoError(t, err)
+	var r Reply
+	require.NoError(t, json.Unmarshal(b, &r), "%s", b)
+	return r
+}
+
+func TestG34_SocketIsOurs0600AndStops(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "control.sock")
+	_, got := serve(t, path)
+	st, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), st.Mode().Perm())
+
+	r, err := Send(t.Context(), path, Request{Verb: "estop", Reason: "smoke"})
+	require.NoError(t, err)
+	require.True(t, r.OK)
+	require.Equal(t, "yes", r.Verdicts[0].Stationary)
+	require.Equal(t, asked{gate.StopEmergency, "smoke"}, <-got)
+
+	require.True(t, raw(t, path, "stop\n").OK)
+	require.Equal(t, asked{gate.StopControlled, ""}, <-got)
+	require.True(t, raw(t, path, " estop").OK)
+	require.Equal(t, asked{gate.StopEmergency, ""}, <-got)
+}
+
+func TestG34_SocketKnowsNothingButStop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "control.sock")
+	_, got := serve(t, path)
+	for _, bad := range []string{
+		"", "\n", "{}", "approve", `{"verb":"approve"}`, `{"verb":"approve","id":"1"}`,
+		`{"verb":"stop","approve":true}`, `{"verb":"Stop"}`, `{"verb":["stop"]}`, `null`, `[]`,
+		`{"verb":"stop"} {"verb":"stop"}`, strings.Repeat("x", 2*maxLine), "\x00\xff\x1b[2K",
+	} {
+		r := raw(t, path, bad)
+		require.False(t, r.OK, "%q", bad)
+		require.Equal(t, gate.CodeInvalidArgument, r.Code, "%q", bad)
+	}
+	require.Empty(t, got)
+}
+
+func TestLongReasonStillStops(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "control.sock")
+	_, got := serve(t, path)
+	r, err := Send(t.Context(), path, Request{Verb: "stop", Reason: strings.Repeat("ü", 1000)})
+	require.NoError(t, err)
+	require.True(t, r.OK)
+	require.LessOrEqual(t, len((<-got).reason), maxReason+len("…"))
+}
+
+func TestSilentPeersDontHoldUpAStop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "control.sock")
+	_, got := serve(t, path)
+	for range maxPeers / 2 {
+		c, err := net.Dial("unix", path)
+		require.NoError(t, err)
+		defer func() { _ = c.Close() }()
+	}
+	r, err := Send(t.Context(), path, Request{Verb: "stop"})
+	require.NoError(t, err)
+	require.True(t, r.OK)
+	<-got
+}
+
+func TestADeadBridgesSocketIsReplacedAnythingElseIsNot(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "control.sock")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	require.NoError(t, err)
+	l.SetUnlinkOnClose(false)
+	require.NoError(t, l.Close())
+	serve(t, path)
+
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, err = Listen(file, nil)
+	require.ErrorContains(t, err, "not a socket")
+}
+
+func TestNoBridge(t *testing.T) {
+	_, err := Send(t.Context(), filepath.Join(t.TempDir(), "control.sock"), Request{Verb: "stop"})
+	require.ErrorIs(t, err, ErrNoBridge)
+}
+
+func TestAPathTooLongForASocketStillWorks(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("d", 120))
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	path := filepath.Join(dir, "control.sock")
+	_, got := serve(t, path)
+	r, err := Send(t.Context(), path, Request{Verb: "stop"})
+	require.NoError(t, err)
+	require.True(t, r.OK)
+	<-got
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"stop", "estop\n", `{"verb":"stop"}`, `{"verb":"x"}`, "{", "\xff"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		req, err := parse(b)
+		if err == nil && req.Verb != "stop" && req.Verb != "estop" {
+			t.Fatalf("%q became verb %q", b, req.Verb)
+		}
+	})
+}

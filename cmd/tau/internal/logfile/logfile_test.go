@@ -1,0 +1,92 @@
+package logfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestG52_LevelsAndMode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "logs", "tau.log")
+	for _, verbose := range []bool{false, true} {
+		l, err := Open(path)
+		require.NoError(t, err)
+		log := l.Logger(verbose)
+		log.Debug("tier 0", "verbose", verbose)
+		log.Info("tier 2", "verbose", verbose)
+		require.NoError(t, l.Close())
+		require.NoError(t, l.Close())
+		log.Info("after the end") // is lost, harms nothing
+	}
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(b), `msg="tier 0"`))
+	require.Contains(t, string(b), `msg="tier 0" verbose=true`)
+	require.Equal(t, 2, strings.Count(string(b), `msg="tier 2"`))
+	st, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), st.Mode().Perm())
+}
+
+// stuck is a disk that hangs until it is let go.
+type stuck struct {
+	letGo chan struct{}
+	mu    sync.Mutex
+	got   bytes.Buffer
+	err   error
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	<-s.letGo
+	if s.err != nil {
+		return 0, s.err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got.Write(p)
+}
+
+func (s *stuck) Close() error { return nil }
+
+func TestG52_ADiskThatHangsHoldsNobodyUpAndTheLossIsCounted(t *testing.T) {
+	s := &stuck{letGo: make(chan struct{})}
+	l := newFile(s)
+	const lines = queue + 100
+	for i := range lines {
+		_, err := fmt.Fprintf(l, "line %d\n", i) // would deadlock here if Write waited
+		require.NoError(t, err)
+	}
+	close(s.letGo)
+	require.NoError(t, l.Close())
+	written := strings.Count(s.got.String(), "line ")
+	require.GreaterOrEqual(t, written, queue)
+	if !strings.Contains(s.got.String(), fmt.Sprintf("count=%d", lines-written)) {
+		// Close finds no room for the note only where the queue is still full.
+		require.Equal(t, queue+1, written)
+	}
+}
+
+func TestCloseReportsTheFirstWriteError(t *testing.T) {
+	s := &stuck{letGo: make(chan struct{}), err: errors.New("no space")}
+	close(s.letGo)
+	l := newFile(s)
+	l.Logger(false).Info("x")
+	require.ErrorContains(t, l.Close(), "no space")
+}
+
+func TestOpenRefusesALink(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink("/dev/null", filepath.Join(dir, "tau.log")))
+	_, err := Open(filepath.Join(dir, "tau.log"))
+	require.Error(t, err)
+}
