@@ -1,0 +1,5 @@
+//go:build !race
+
+package robot
+
+const raceEnabled = false
