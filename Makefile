@@ -1,0 +1,40 @@
+# Two commands matter: `make run` and `make test`. Only Go, make and git are assumed.
+GO      ?= go
+BIN     := bin/tau
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X github.com/tau-robot/tau/cmd/tau/internal/cli.version=$(VERSION)
+# The linter lives in a module of its own, so that its dependencies never touch ours.
+LINT    := $(GO) tool -modfile=.ci/tools/go.mod golangci-lint
+
+export CGO_ENABLED = 0
+
+.PHONY: run build test deps lint bench cross
+
+# Builds and starts the simulator with the built-in arm: prompt, approvals, MCP over HTTP on loopback.
+run: build
+	./$(BIN) robot sim
+
+build:
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/tau
+
+# Both targets that we ship, as static binaries.
+cross:
+	GOOS=linux GOARCH=amd64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tau-linux-amd64 ./cmd/tau
+	GOOS=linux GOARCH=arm64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tau-linux-arm64 ./cmd/tau
+
+# Installs what the tests need beside Go (a C compiler for -race, Node.js and an
+# MCP client that nobody here wrote), then runs all of them.
+test: deps cross
+	$(GO) vet ./...
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+
+deps:
+	sh .ci/deps
+
+lint:
+	$(LINT) run ./...
+
+bench: build
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+	./$(BIN) robot bench gate
+	./$(BIN) robot bench sim
