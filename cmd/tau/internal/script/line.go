@@ -1,0 +1,181 @@
+package script
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tau-robot/tau/gate"
+)
+
+const (
+	maxLine = 1 << 20 // bytes of a line
+	maxID   = 256     // bytes of an id
+)
+
+// call is one line of a script.
+type call struct {
+	id   string
+	tool string
+	args []byte // raw; the gate decodes it strictly
+}
+
+// isStop reports whether the call is matched by name as a stop (G6).
+func (c call) isStop() bool {
+	return c.tool == string(gate.StopControlled) || c.tool == string(gate.StopEmergency)
+}
+
+// lineError is a line that is no call. Its stop is "stop" or "estop" where the
+// line names one all the same: a malformed stop still stops.
+type lineError struct {
+	number int
+	text   string
+	stop   string
+}
+
+func (e *lineError) Error() string { return fmt.Sprintf("line %d: %s", e.number, e.text) }
+
+// stopName finds a stop in a line that isn't valid. It may take a stop out of
+// garbage that wasn't meant as one; it never leaves one in.
+var stopName = regexp.MustCompile(`"tool"\s*:\s*"(e?stop)"`)
+
+func stopIn(line []byte) string {
+	if m := stopName.FindSubmatch(line); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// parse reads one line: an object with tool and perhaps arguments and id, nothing
+// else, each once; or the bare word stop or estop. With an error comes what was
+// read of the call before it, for the answer's id.
+func parse(number int, line []byte) (call, error) {
+	line = bytes.TrimSpace(line)
+	word := call{tool: string(line)}
+	if word.isStop() {
+		return word, nil
+	}
+	c, err := parseObject(line)
+	if err == nil {
+		return c, nil
+	}
+	le := &lineError{number: number, text: err.Error()}
+	le.stop = stopIn(line)
+	return c, le
+}
+
+func parseObject(line []byte) (call, error) {
+	var c call
+	// What is inside the arguments is the gate's to judge, so that it is in its
+	// log; here they only have to end where they should.
+	d := jsontext.NewDecoder(bytes.NewBuffer(line), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	switch k := d.PeekKind(); k {
+	case '{':
+	case '[':
+		return c, errors.New("a batch (an array of calls) is not supported yet; send one call a line")
+	default:
+		return c, errors.New(`want an object {"tool":"…","arguments":{…},"id":"…"}`)
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return c, syntax(err)
+	}
+	seen := map[string]bool{}
+	for d.PeekKind() != '}' {
+		tok, err := d.ReadToken()
+		if err != nil {
+			return c, syntax(err)
+		}
+		name := tok.String()
+		if seen[name] {
+			return c, fmt.Errorf("%q is there twice", name)
+		}
+		seen[name] = true
+		if err := c.field(d, name); err != nil {
+			return c, err
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return c, syntax(err)
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return c, errors.New("there is data after the object")
+	}
+	if c.tool == "" {
+		return c, errors.New(`"tool" is missing`)
+	}
+	return c, nil
+}
+
+func (c *call) field(d *jsontext.Decoder, name string) error {
+	switch name {
+	case "tool", "id":
+		tok, err := d.ReadToken()
+		if err != nil {
+			return syntax(err)
+		}
+		if tok.Kind() != '"' {
+			return fmt.Errorf("%q must be a string", name)
+		}
+		s := tok.String()
+		if !utf8.ValidString(s) {
+			return fmt.Errorf("%q is not valid UTF-8", name)
+		}
+		if name == "tool" {
+			c.tool = s
+			return nil
+		}
+		if len(s) > maxID {
+			return fmt.Errorf(`"id" has %d bytes, at most %d`, len(s), maxID)
+		}
+		c.id = s
+	case "arguments":
+		v, err := d.ReadValue()
+		if err != nil {
+			return syntax(err)
+		}
+		c.args = bytes.Clone(v)
+	default:
+		return fmt.Errorf("unknown field %q; a line has tool, arguments and id", gate.Escape(name))
+	}
+	return nil
+}
+
+func syntax(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("not JSON: it ends in the middle")
+	}
+	return fmt.Errorf("not JSON: %w", err)
+}
+
+// errTooLong says that a line was longer than maxLine; what was too much of it is gone.
+var errTooLong = fmt.Errorf("longer than %d bytes", maxLine)
+
+// readLine returns the next line without its end. io.EOF comes alone, after the
+// last line, whether that one ended in a newline or not.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if !long && len(line)+len(part) <= maxLine {
+			line = append(line, part...)
+		} else {
+			long = true
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0 && !long):
+			return nil, err
+		case long:
+			return line, errTooLong
+		}
+		return line, nil
+	}
+}

@@ -1,0 +1,295 @@
+// Package script runs a script of tool calls: JSON lines in, one answer a line
+// out, in the same order. It is an agent-facing front end: it holds a
+// [gate.Caller], which can call and stop, and must never import anything that can
+// approve.
+//
+// Two goroutines: one reads ahead and acts on a stop the moment that it is read,
+// whatever an earlier line is doing; the caller's own runs the other lines one
+// after another and writes all answers. A tier-2 line that was read before a stop
+// and hadn't begun is not run any more. At most readAhead lines are read ahead.
+package script
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/tau-robot/tau/cmd/tau/internal/show"
+	"github.com/tau-robot/tau/gate"
+)
+
+// readAhead is how many lines wait behind the one that runs at most; a stop
+// behind them is read once there is room.
+const readAhead = 4096
+
+// origin is what a script's calls say of where they come from.
+const origin = "script"
+
+// Config is what a script runs with. All but Log is required.
+type Config struct {
+	Caller    gate.Caller
+	Session   string
+	Principal string
+	Out       io.Writer
+	JSON      bool // JSON lines on Out, else one line of text a call
+	Log       *slog.Logger
+}
+
+// Answer is one line of the output. Every field is always there.
+type Answer struct {
+	ID         string            `json:"id"` // the line's own, else the bridge's call id
+	Tool       string            `json:"tool"`
+	Status     gate.Status       `json:"status"`
+	Code       gate.Code         `json:"code"`
+	Text       string            `json:"text"`
+	Result     json.RawMessage   `json:"result"`
+	Approval   gate.ApprovalKind `json:"approval"`
+	DurationMS float64           `json:"duration_ms"`
+}
+
+// Summary says how a script went.
+type Summary struct {
+	Calls int // answers written
+	NotOK int // of them, those whose status isn't ok
+}
+
+// errStopRead ends the context of a call that a later line's stop overtook.
+var errStopRead = gate.Errf(gate.CodeStopped, "script", "a stop was read")
+
+// line is a line on its way to its answer.
+type line struct {
+	number int
+	call   call
+	err    error            // no call: why
+	stops  int              // stops read before this line
+	stop   chan gate.Answer // of a line that stops; its answer comes here
+}
+
+type runner struct {
+	Config
+	tiers map[string]gate.Tier
+
+	mu      sync.Mutex
+	stops   int                     // stops read so far
+	cancel  context.CancelCauseFunc // of the tier-2 call that runs, else nil
+	stopped sync.WaitGroup          // stops under way
+}
+
+// Run runs the script in to its end. An error is an error of reading or writing,
+// never of a call; the summary holds for what was done before it. When ctx ends,
+// the running call is cancelled (which brings a motion to a controlled stop), its
+// answer is written and Run returns ctx's error. Run closes in, which must end a
+// blocked Read, and waits for its goroutines.
+func Run(ctx context.Context, in io.ReadCloser, c Config) (Summary, error) {
+	r := &runner{Config: c, tiers: map[string]gate.Tier{}}
+	if r.Log == nil {
+		r.Log = slog.New(slog.DiscardHandler)
+	}
+	for _, s := range c.Caller.Specs() {
+		r.tiers[s.Name] = s.Tier
+	}
+	lines := make(chan line, readAhead)
+	readErr := make(chan error, 1)
+	readCtx, endReading := context.WithCancel(ctx)
+	go func() {
+		defer close(lines)
+		readErr <- r.read(readCtx, in, lines)
+	}()
+	closed := make(chan struct{})
+	context.AfterFunc(readCtx, func() { defer close(closed); _ = in.Close() })
+	sum, err := r.answer(ctx, lines)
+	endReading()
+	<-closed
+	for l := range lines { // the reader ends by itself; what it had read is not run
+		if l.stop != nil {
+			<-l.stop
+		}
+	}
+	r.stopped.Wait()
+	rerr := <-readErr // of no interest where ending the script ended the reading
+	switch {
+	case err != nil:
+		return sum, err
+	case ctx.Err() != nil:
+		return sum, ctx.Err()
+	}
+	return sum, rerr
+}
+
+// read hands lines on until in ends. A stop acts here.
+func (r *runner) read(ctx context.Context, in io.Reader, out chan<- line) error {
+	br := bufio.NewReaderSize(in, 64<<10)
+	for n := 1; ; n++ {
+		text, err := readLine(br)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil && !errors.Is(err, errTooLong) {
+			return fmt.Errorf("script: line %d: %w", n, err)
+		}
+		l := line{number: n}
+		if err == nil {
+			if isBlank(text) {
+				continue
+			}
+			l.call, l.err = parse(n, text)
+		} else {
+			l.err = &lineError{number: n, text: err.Error(), stop: stopIn(text)}
+		}
+		var le *lineError
+		if errors.As(l.err, &le) && le.stop != "" {
+			// A malformed stop still stops (G6).
+			r.Log.Warn("script: a stop that isn't well-formed", "line", n, "err", le.text)
+			l.call, l.err = call{id: l.call.id, tool: le.stop}, nil
+		}
+		if l.err == nil && l.call.isStop() {
+			l.stop = r.stopNow(ctx, l.call)
+		}
+		r.mu.Lock()
+		l.stops = r.stops
+		r.mu.Unlock()
+		select {
+		case out <- l:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func isBlank(b []byte) bool {
+	for _, c := range b {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return false
+		}
+	}
+	return true
+}
+
+// stopNow acts on a stop at once: in the gate first, then on what this script has
+// begun or queued. The stop's answer comes on the channel.
+func (r *runner) stopNow(ctx context.Context, c call) chan gate.Answer {
+	ch := make(chan gate.Answer, 1)
+	r.stopped.Add(1)
+	// Under the lock, so that no line begins between the stop and its being counted.
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	go func() {
+		defer r.stopped.Done()
+		// A stop is not given up because the script is.
+		ch <- r.Caller.Call(context.WithoutCancel(ctx), r.invocation(c))
+	}()
+	r.stops++
+	if r.cancel != nil {
+		r.cancel(errStopRead)
+	}
+	return ch
+}
+
+func (r *runner) invocation(c call) gate.Invocation {
+	return gate.Invocation{
+		Tool: c.tool, Args: c.args, ToolUseID: c.id,
+		Session: r.Session, Principal: r.Principal, Origin: origin,
+	}
+}
+
+// answer runs the lines in order and writes their answers.
+func (r *runner) answer(ctx context.Context, in <-chan line) (Summary, error) {
+	var sum Summary
+	for {
+		select {
+		case l, ok := <-in:
+			if !ok {
+				return sum, nil
+			}
+			if ctx.Err() != nil {
+				return sum, ctx.Err()
+			}
+			a := r.run(ctx, l)
+			sum.Calls++
+			if a.Status != gate.StatusOK {
+				sum.NotOK++
+			}
+			if err := r.write(l, a); err != nil {
+				return sum, fmt.Errorf("script: writing the answer to line %d: %w", l.number, err)
+			}
+		case <-ctx.Done():
+			return sum, ctx.Err()
+		}
+	}
+}
+
+func (r *runner) run(ctx context.Context, l line) gate.Answer {
+	if l.err != nil {
+		r.Log.Warn("script: a line that is no call", "line", l.number, "err", l.err)
+		return gate.Answer{Status: gate.StatusError, Code: gate.CodeInvalidArgument, Text: l.err.Error(), Approval: gate.ApprovalNone}
+	}
+	if l.stop != nil {
+		return <-l.stop
+	}
+	if t, ok := r.tiers[l.call.tool]; ok && t != gate.TierPhysical {
+		return r.Caller.Call(ctx, r.invocation(l.call))
+	}
+	callCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if !r.begin(l, cancel) {
+		return overtaken(l.call.tool)
+	}
+	a := r.Caller.Call(callCtx, r.invocation(l.call))
+	r.mu.Lock()
+	r.cancel = nil
+	r.mu.Unlock()
+	if a.Status == gate.StatusCancelled && errors.Is(context.Cause(callCtx), errStopRead) {
+		a.Code = gate.CodeStopped // the gate sees a context that ended; why it did is known here
+	}
+	return a
+}
+
+// begin lets a tier-2 line begin unless a stop was read since the line was.
+func (r *runner) begin(l line, cancel context.CancelCauseFunc) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stops > l.stops {
+		return false
+	}
+	r.cancel = cancel
+	return true
+}
+
+func overtaken(tool string) gate.Answer {
+	return gate.Answer{
+		Tool: tool, Status: gate.StatusCancelled, Code: gate.CodeStopped, Approval: gate.ApprovalNone,
+		Text: "A stop was read before this line began; it was not run.",
+	}
+}
+
+func (r *runner) write(l line, a gate.Answer) error {
+	if !r.JSON {
+		text := show.Answer(a)
+		if l.err != nil {
+			text = "✗ " + gate.Escape(a.Text)
+		}
+		_, err := fmt.Fprintln(r.Out, text)
+		return err
+	}
+	out := Answer{
+		ID: l.call.id, Tool: l.call.tool, Status: a.Status, Code: a.Code, Text: a.Text,
+		Result: a.Result, Approval: a.Approval, DurationMS: float64(a.Duration.Microseconds()) / 1000,
+	}
+	if out.ID == "" {
+		out.ID = a.CallID
+	}
+	if len(out.Result) == 0 {
+		out.Result = json.RawMessage("{}")
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	_, err = r.Out.Write(append(b, '\n'))
+	return err
+}
