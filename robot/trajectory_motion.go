@@ -1,0 +1,99 @@
+package robot
+
+import (
+	"crypto/sha256"
+	"fmt"
+)
+
+// Validate reports why a motion must not run on a robot with these joints and
+// limits, or nil. It is what a backend's Execute refuses before it looks at the
+// robot: a trajectory about other joints or in another order, whatever
+// Trajectory.Validate refuses, tolerances that aren't one finite number above 0
+// for each joint, and a grip without such an effort. ID and Epoch are for the
+// backend to judge.
+func (m Motion) Validate(joints []string, limits []JointLimits) error {
+	t := &m.Trajectory
+	if len(t.Joints) != len(joints) {
+		return Errf(CodeInvalidArgument, "joints", "the trajectory is about %d joints, the robot has %d", len(t.Joints), len(joints))
+	}
+	for i, name := range joints {
+		if t.Joints[i] != name {
+			return Errf(CodeInvalidArgument, "joints", "joint %d of the trajectory is %q, the robot's is %q", i, t.Joints[i], name)
+		}
+	}
+	if err := t.Validate(limits); err != nil {
+		return err
+	}
+	for _, list := range [...]struct {
+		name string
+		x    []float64
+	}{{"start_tolerance", m.StartTolerance}, {"max_deviation", m.MaxDeviation}} {
+		if len(list.x) != len(joints) {
+			return Errf(CodeInvalidArgument, list.name, "%d numbers for %d joints", len(list.x), len(joints))
+		}
+		for i, x := range list.x {
+			if !(x > 0) || !finite(x) {
+				return LimitErr(CodeInvalidArgument, fmt.Sprintf("%s.%s", list.name, joints[i]), x, 0, "rad or m",
+					"a tolerance must be finite and above 0")
+			}
+		}
+	}
+	if m.Grip != nil && (!(m.Grip.MaxEffort > 0) || !finite(m.Grip.MaxEffort)) {
+		return LimitErr(CodeInvalidArgument, "grip.max_effort", m.Grip.MaxEffort, 0, "N·m or N",
+			"a grip's effort must be finite and above 0")
+	}
+	return nil
+}
+
+// AppendCanonical appends the canonical encoding of what a motion does and in
+// which bounds: the header "tau.mot" and a version byte, the trajectory's
+// encoding, StartTolerance, MaxDeviation, and a byte that says whether there is a
+// Grip, with its MaxEffort after it if there is. Numbers and lists are encoded as
+// in a trajectory.
+//
+// ID and Epoch aren't part of it. They say which call a motion belongs to and
+// which stops it has outlived, and both are given again when a stored motion is
+// taken up after a restart; they are held against the call and the backend
+// themselves.
+func (m Motion) AppendCanonical(dst []byte) []byte {
+	dst = append(dst, motionMagic...)
+	dst = m.Trajectory.AppendCanonical(dst)
+	dst = appendFloats(dst, m.StartTolerance)
+	dst = appendFloats(dst, m.MaxDeviation)
+	if m.Grip == nil {
+		return append(dst, 0)
+	}
+	return appendFloat(append(dst, 1), m.Grip.MaxEffort)
+}
+
+// Digest returns the SHA-256 of the canonical encoding, and so is the same for
+// the same motion in another call or another epoch.
+func (m Motion) Digest() [32]byte { return sha256.Sum256(m.AppendCanonical(nil)) }
+
+// DecodeMotion is the inverse of Motion.AppendCanonical, as strict as
+// DecodeTrajectory. ID is empty and Epoch 0: the caller sets them.
+func DecodeMotion(data []byte) (Motion, error) {
+	d := decoder{what: "motion", data: data}
+	d.magic(motionMagic)
+	m := Motion{Trajectory: d.trajectory()}
+	n := len(m.Trajectory.Joints)
+	m.StartTolerance = d.floatsFor(n)
+	m.MaxDeviation = d.floatsFor(n)
+	if d.flag() {
+		m.Grip = &Grip{MaxEffort: d.float()}
+	}
+	return m, d.end()
+}
+
+// flag reads a byte that is 0 or 1.
+func (d *decoder) flag() bool {
+	b := d.take(1)
+	if b == nil {
+		return false
+	}
+	if b[0] > 1 {
+		d.off--
+		d.fail("a flag of %d, which is neither 0 nor 1", b[0])
+	}
+	return b[0] == 1
+}
