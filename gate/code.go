@@ -49,6 +49,7 @@ const (
 	CodeOverload        Code = "OVERLOAD"
 	CodeContact         Code = "CONTACT"
 	CodeLinkTimeout     Code = "LINK_TIMEOUT"
+	CodeInternal        Code = "INTERNAL" // the bridge itself failed; nothing was permitted by it
 )
 
 // Codes lists every code in its published order.
@@ -61,7 +62,7 @@ func Codes() []Code {
 		CodeDeviation, CodeZoneNotGranted, CodeRateLimited, CodeInvalidArgument, CodeNotApproved,
 		CodeUnknownTool, CodeUnknownOutcome, CodeStopped, CodeCancelled, CodeNotSupported,
 		CodeNotCalibrated, CodeRequestExpired, CodeInProgress, CodeOverload, CodeContact,
-		CodeLinkTimeout,
+		CodeLinkTimeout, CodeInternal,
 	}
 }
 

@@ -37,7 +37,9 @@ type Event struct {
 }
 
 // Sink records events. Emit returns once the event would survive kill -9 of this
-// process. It may be called from any goroutine.
+// process. It may be called from any goroutine. A sink may also have a method
+// Ready() error, which says without writing whether an event could be recorded
+// now; the gate asks it before anybody is asked and before anything moves.
 type Sink interface {
 	Emit(Event) error
 }

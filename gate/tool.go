@@ -137,9 +137,14 @@ type Answer struct {
 	Result    json.RawMessage // a JSON object, or nil
 	Approval  ApprovalKind
 	Duration  time.Duration
-	Backend   string    // names the backend of the session that the call ran in
 	Digest    string    // hex, once prepared
 	ExpiresAt time.Time // of an open question
+	// Session, Mode and Backend name what produced the answer: the session of the
+	// call and the robot behind it, as they were when the call was checked. Empty
+	// where the call never came that far.
+	Session string
+	Mode    Mode
+	Backend string
 }
 
 // Invocation is a call as a front end hands it in: nothing of it is trusted but
