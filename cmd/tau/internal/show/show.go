@@ -4,7 +4,10 @@
 package show
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -66,4 +69,46 @@ func Text(s string) string {
 		s = s[:cut] + fmt.Sprintf("… (%d bytes more)", len(s)-cut)
 	}
 	return gate.Escape(s)
+}
+
+// state is what State shows of robot_state's result.
+type state struct {
+	Positions map[string]float64 `json:"positions"`
+	Tip       *struct {
+		Position [3]float64 `json:"position"`
+	} `json:"tip"`
+	Moving   bool   `json:"moving"`
+	Mode     string `json:"mode"`
+	Backend  string `json:"backend"`
+	Enabled  bool   `json:"enabled"`
+	EStopped bool   `json:"estopped"`
+	Held     string `json:"held"`
+	Faults   []struct {
+		Code string `json:"code"`
+		Text string `json:"text"`
+	} `json:"faults"`
+}
+
+// State returns a few lines for a person about robot_state's result; what wasn't
+// measured isn't there.
+func State(result json.RawMessage) string {
+	var s state
+	if err := json.Unmarshal(result, &s); err != nil {
+		return Text(string(result))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s): moving %t, torque %t, e-stop latched %t", gate.Escape(s.Backend), gate.Escape(s.Mode), s.Moving, s.Enabled, s.EStopped)
+	for _, name := range slices.Sorted(maps.Keys(s.Positions)) {
+		fmt.Fprintf(&b, "\n  %-20s % .4f", gate.Escape(name), s.Positions[name])
+	}
+	if s.Tip != nil {
+		fmt.Fprintf(&b, "\n  %-20s (%.4f, %.4f, %.4f) m", "tip", s.Tip.Position[0], s.Tip.Position[1], s.Tip.Position[2])
+	}
+	if s.Held != "" {
+		fmt.Fprintf(&b, "\n  %-20s %s", "holds", gate.Escape(s.Held))
+	}
+	for _, f := range s.Faults {
+		fmt.Fprintf(&b, "\n  fault: %s: %s", gate.Escape(f.Code), Text(f.Text))
+	}
+	return b.String()
 }
