@@ -1,0 +1,28 @@
+// Package urdf reads robot descriptions: URDF (parse.go), SRDF (srdf.go), the
+// joint_limits.yaml that MoveIt writes (limits.go) and STL meshes (stl.go), and
+// puts them together into a robot.Model (load.go).
+//
+// It is strict: what it can't take literally it refuses, with the file and the
+// line, rather than guess, since a wrong number here becomes a wrong motion.
+// Every error is a *robot.Error with the code INVALID_ARGUMENT (or
+// NOT_SUPPORTED, for xacro and joint types that are not built) whose Where is
+// file:line; several errors of one file come joined as Errors.
+//
+// It imports robot and nothing else of ours; never gate, motion, sim, drivers or
+// cmd. It opens no file by itself except in LoadFile; Parse reads meshes only
+// through the file systems that Options hands it. Functions here keep no state
+// and may run at the same time.
+package urdf
+
+// Limits on input. They stand far above real descriptions and far below what
+// would hurt the process.
+const (
+	MaxURDFBytes   = 16 << 20 // bytes of a URDF or SRDF file
+	MaxLimitsBytes = 1 << 20  // bytes of a joint_limits.yaml
+	MaxDepth       = 64       // nesting of XML elements
+	MaxElements    = 1 << 18  // XML elements in a file, vendor ones included
+	MaxLinks       = 4096     // links of a robot
+	MaxMeshBytes   = 64 << 20 // bytes of one mesh file
+	MaxTriangles   = 1 << 20  // triangles of all meshes of a robot together
+	maxErrors      = 20       // errors reported for one file
+)

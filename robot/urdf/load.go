@@ -1,0 +1,135 @@
+package urdf
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+// Source is a file in memory; Name is only what errors call it. The zero value
+// stands for a file that isn't there.
+type Source struct {
+	Name string
+	Data []byte
+}
+
+// Load builds a model from a URDF and, where they are given, an SRDF and a
+// joint_limits.yaml.
+func Load(description, semantics, limits Source, opt Options) (*robot.Model, error) {
+	d, err := Parse(description.Name, description.Data, opt)
+	if err != nil {
+		return nil, err
+	}
+	var sem *robot.Semantics
+	if semantics.Name != "" {
+		if sem, err = ParseSRDF(semantics.Name, semantics.Data); err != nil {
+			return nil, err
+		}
+	}
+	var table *robot.LimitTable
+	if limits.Name != "" {
+		if table, err = ParseLimits(limits.Name, limits.Data); err != nil {
+			return nil, err
+		}
+	}
+	return robot.NewModel(d, sem, table)
+}
+
+// Files names the files of a robot on disk. Semantics and Limits may be empty.
+type Files struct {
+	Description, Semantics, Limits string
+	// Packages maps a package name to a folder on disk.
+	Packages map[string]string
+}
+
+// LoadFile builds a model from files. Relative mesh names may point into the
+// folder of the description and below, package:// names into Packages; links
+// out of those folders are not followed.
+func LoadFile(f Files) (*robot.Model, error) {
+	opt, done, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var src [3]Source
+	for i, name := range []string{f.Description, f.Semantics, f.Limits} {
+		if name == "" {
+			continue
+		}
+		data, err := readFile(name)
+		if err != nil {
+			return nil, robot.Errf(robot.CodeInvalidArgument, name, "can't be read: %w", err)
+		}
+		src[i] = Source{Name: name, Data: data}
+	}
+	return Load(src[0], src[1], src[2], opt)
+}
+
+// ParseFile reads one URDF file from disk, as LoadFile does.
+func ParseFile(f Files) (*robot.Description, error) {
+	opt, done, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	data, err := readFile(f.Description)
+	if err != nil {
+		return nil, robot.Errf(robot.CodeInvalidArgument, f.Description, "can't be read: %w", err)
+	}
+	return Parse(f.Description, data, opt)
+}
+
+// options opens the folders that meshes may be read from; done closes them.
+func (f Files) options() (opt Options, done func(), err error) {
+	var open []*os.Root
+	done = func() {
+		for _, r := range open {
+			r.Close() // nothing was written
+		}
+	}
+	root := func(dir string) (fs.FS, error) {
+		r, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, robot.Errf(robot.CodeInvalidArgument, dir, "can't be opened: %w", err)
+		}
+		open = append(open, r)
+		return r.FS(), nil
+	}
+	if opt.Files, err = root(filepath.Dir(f.Description)); err != nil {
+		return opt, done, err
+	}
+	opt.Packages = make(map[string]fs.FS, len(f.Packages))
+	for name, dir := range f.Packages {
+		if opt.Packages[name], err = root(dir); err != nil {
+			done()
+			return opt, done, err
+		}
+	}
+	return opt, done, nil
+}
+
+func readFile(name string) ([]byte, error) {
+	// Asked before opening: opening a named pipe would wait for its writer.
+	if st, err := os.Stat(name); err != nil {
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("not a regular file")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read from
+	data, err := io.ReadAll(io.LimitReader(f, MaxURDFBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > MaxURDFBytes {
+		return nil, fmt.Errorf("more than %d bytes", MaxURDFBytes)
+	}
+	return data, nil
+}

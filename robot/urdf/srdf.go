@@ -1,0 +1,103 @@
+package urdf
+
+import (
+	"fmt"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+// ParseSRDF reads a semantic description: groups of joints, links, chains and
+// other groups, group states, end effectors and disabled collision pairs.
+// virtual_joint, passive_joint and the sphere approximations that planners add
+// are ignored. Names are held against the description by robot.NewModel.
+func ParseSRDF(file string, data []byte) (*robot.Semantics, error) {
+	r := &report{file: file}
+	root, err := parseXML(file, data, "robot", r.warn)
+	if err != nil {
+		return nil, err
+	}
+	out := &robot.Semantics{File: file}
+	out.Name, _ = r.name(root, "name")
+	r.strangers(root, "robot", []string{
+		"group", "group_state", "end_effector", "disable_collisions", "virtual_joint", "passive_joint", "link_sphere_approximation",
+	}, []string{"name", "version"})
+	for _, e := range root.all("group") {
+		out.Groups = append(out.Groups, r.group(e))
+	}
+	for _, e := range root.all("group_state") {
+		out.States = append(out.States, r.groupState(e))
+	}
+	for _, e := range root.all("end_effector") {
+		out.EndEffectors = append(out.EndEffectors, r.endEffector(e))
+	}
+	for _, e := range root.all("disable_collisions") {
+		p := robot.LinkPair{Line: e.line}
+		p.A, _ = r.name(e, "link1")
+		p.B, _ = r.name(e, "link2")
+		r.strangers(e, "disable_collisions", nil, []string{"link1", "link2", "reason"})
+		if a, ok := e.attr("reason"); ok {
+			p.Reason = a.value
+		}
+		out.Disabled = append(out.Disabled, p)
+	}
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	out.Warnings = r.warns
+	return out, nil
+}
+
+func (r *report) group(e *element) robot.Group {
+	g := robot.Group{Line: e.line}
+	g.Name, _ = r.name(e, "name")
+	who := fmt.Sprintf("group %q", g.Name)
+	r.strangers(e, who, []string{"joint", "link", "chain", "group", "passive_joint"}, []string{"name"})
+	refs := func(kind string) []robot.NamedRef {
+		var out []robot.NamedRef
+		for _, c := range e.all(kind) {
+			name, _ := r.name(c, "name")
+			out = append(out, robot.NamedRef{Name: name, Line: c.line})
+		}
+		return out
+	}
+	g.Joints, g.Links, g.Subgroups = refs("joint"), refs("link"), refs("group")
+	for _, c := range e.all("chain") {
+		ch := robot.Chain{Line: c.line}
+		ch.Base, _ = r.name(c, "base_link")
+		ch.Tip, _ = r.name(c, "tip_link")
+		g.Chains = append(g.Chains, ch)
+	}
+	return g
+}
+
+func (r *report) groupState(e *element) robot.GroupState {
+	s := robot.GroupState{Line: e.line}
+	s.Name, _ = r.name(e, "name")
+	s.Group, _ = r.name(e, "group")
+	who := fmt.Sprintf("group state %q", s.Name)
+	r.strangers(e, who, []string{"joint"}, []string{"name", "group"})
+	seen := map[string]bool{}
+	for _, c := range e.all("joint") {
+		v := robot.JointValue{Line: c.line}
+		v.Joint, _ = r.name(c, "name")
+		v.Value, _ = r.number(c, who, "value")
+		if seen[v.Joint] {
+			r.bad(c.line, "%s: joint %q is given twice", who, v.Joint)
+		}
+		seen[v.Joint] = true
+		s.Values = append(s.Values, v)
+	}
+	return s
+}
+
+func (r *report) endEffector(e *element) robot.EndEffector {
+	out := robot.EndEffector{Line: e.line}
+	out.Name, _ = r.name(e, "name")
+	out.Group, _ = r.name(e, "group")
+	out.ParentLink, _ = r.name(e, "parent_link")
+	if _, given := e.attr("parent_group"); given {
+		out.ParentGroup, _ = r.name(e, "parent_group")
+	}
+	r.strangers(e, fmt.Sprintf("end effector %q", out.Name), nil, []string{"name", "group", "parent_link", "parent_group"})
+	return out
+}
