@@ -104,8 +104,8 @@ func TestSO101MostOfTheRangeIsFree(t *testing.T) {
 	require.Contains(t, met, [2]string{"base_link", "gripper_link"})
 }
 
-// The jaws meet at the closed position, part at the open one, and a cup of 40 mm
-// fits between them at some position in between.
+// The jaws meet at the closed position, part at the open one, and something
+// of 30 mm fits between them in between.
 func TestSO101JawsCloseAndOpen(t *testing.T) {
 	m := so101(t)
 	palm, jaw := m.LinkIndex("gripper_link"), m.LinkIndex("moving_jaw_link")
@@ -119,6 +119,6 @@ func TestSO101JawsCloseAndOpen(t *testing.T) {
 	require.False(t, meet(m.Gripper.Closed, 0))
 	require.True(t, meet(m.Gripper.Closed, 0.008))
 	require.False(t, meet(m.Gripper.Open, 0.035))
-	require.True(t, meet(0.4, 0.04))
-	require.False(t, meet(1.0, 0.04))
+	require.True(t, meet(0.2, 0.03))
+	require.False(t, meet(1.0, 0.03))
 }
