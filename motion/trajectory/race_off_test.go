@@ -1,0 +1,5 @@
+//go:build !race
+
+package trajectory
+
+const raceEnabled = false
