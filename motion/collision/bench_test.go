@@ -1,0 +1,74 @@
+package collision
+
+import (
+	"testing"
+
+	"github.com/tau-robot/tau/motion/kinematics"
+	"github.com/tau-robot/tau/motion/kinematics/kintest"
+	"github.com/tau-robot/tau/robot"
+)
+
+// BenchmarkCheck measures one configuration and one long motion, each beside the
+// plain way: every sphere against every body, at a fixed number of samples.
+func BenchmarkCheck(b *testing.B) {
+	m := kintest.Arm5()
+	s := &robot.Scene{Bodies: []robot.Body{
+		{Name: "table", Pose: kintest.At(0, 0, -0.05, 0, 0, 0), Geometry: box(1, 1, 0.1)},
+		{Name: "post", Pose: kintest.At(0.3, 0.2, 0.1, 0, 0, 0), Geometry: robot.Geometry{Kind: robot.Cylinder, Radius: 0.02, Length: 0.3}},
+		{Name: "shelf", Pose: kintest.At(0.2, -0.3, 0.2, 0, 0, 0), Geometry: box(0.2, 0.1, 0.02)},
+	}}
+	c := newChecker(b, m, s)
+	tree, _ := kinematics.New(m.Description)
+	d := tree.NewData()
+	from, to := []float64{-0.5, -0.6, 1.2, 0.8, 0, 0}, []float64{0.2, 0.5, 0.3, 0.3, 1, 0.5}
+	if got, err := c.CheckSegment(from, to); err != nil {
+		b.Fatal(got, err)
+	}
+	b.Run("new", func(b *testing.B) {
+		for b.Loop() {
+			newChecker(b, m, s)
+		}
+	})
+	b.Run("check", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = c.Check(from)
+		}
+	})
+	b.Run("check-baseline-all-spheres", func(b *testing.B) {
+		for b.Loop() {
+			tree.FK(d, from)
+			for i := range c.pairs {
+				p := &c.pairs[i]
+				if p.other < 0 {
+					o := &c.obstacles[p.obstacle]
+					t := relative(&o.frame, &d.Frames[p.link])
+					for _, n := range c.links[p.link].tree.nodes {
+						if n.left < 0 {
+							sink = min(sink, o.solid.distance(apply(&t, n.c))-n.r)
+						}
+					}
+				}
+			}
+		}
+	})
+	b.Run("segment", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_, _ = c.CheckSegment(from, to)
+		}
+	})
+	b.Run("segment-baseline-1000-samples", func(b *testing.B) {
+		q := make([]float64, len(from))
+		for b.Loop() {
+			for k := range 1000 {
+				for i := range q {
+					q[i] = from[i] + float64(k)/1000*(to[i]-from[i])
+				}
+				_, _ = c.Check(q)
+			}
+		}
+	})
+}
+
+var sink float64

@@ -1,0 +1,306 @@
+package collision
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+// Kinematics computes the frames of all links in the root frame at q: nine
+// elements of the rotation by rows, then the position, m. It must be safe for
+// concurrent use. kinematics.Tree is one.
+type Kinematics interface {
+	FrameFK(frames [][12]float64, q []float64)
+}
+
+// Checker checks one robot in one scene. It is immutable; its methods may be
+// called from any goroutine, don't block, and neither keep nor change the slices
+// they are given.
+//
+// Two bodies that no joint moves relative to each other aren't compared: the
+// robot's base may stand on or in a body of the scene. Pairs that the model
+// allows aren't either.
+type Checker struct {
+	m         *robot.Model
+	names     []string // of the active joints
+	kin       Kinematics
+	opts      Options
+	links     []cover
+	obstacles []obstacle
+	pairs     []pair
+	pool      *sync.Pool // of *data
+}
+
+// cover is a link's spheres in the link's frame.
+type cover struct {
+	tree  tree
+	reach float64 // of any point from the link's origin, m; 0 for a link without bodies
+}
+
+type obstacle struct {
+	name  string
+	frame transform // root from body
+	solid *solid    // nil: a mesh, covered by tree
+	tree  *tree
+	zone  bool
+}
+
+// pair is two bodies that must not touch.
+type pair struct {
+	link, other int // links; other is -1 for an obstacle
+	obstacle    int
+	a, b        string
+	code        robot.Code
+	margin      float64
+	// The joints from each body up to where the two chains meet, nearest first.
+	// An obstacle stands still, so the second chain is empty.
+	up, down []step
+}
+
+// step is what one joint above a body contributes to how far the body can move.
+type step struct {
+	active        int32 // position in q, -1 for a fixed joint
+	slide         bool
+	scale, offset float64 // of a mimic joint; 1 and 0 otherwise
+	lever         float64 // distance of the joint's origin from its parent link's, m
+}
+
+// New prepares a checker. scene may be nil for an empty one. It refuses bodies
+// without a finite positive size and pose, two bodies or zones of one name
+// (INVALID_ARGUMENT), and geometry that it doesn't know (NOT_SUPPORTED).
+func New(m *robot.Model, scene *robot.Scene, kin Kinematics, opts Options) (*Checker, error) {
+	if m == nil || m.Description == nil || kin == nil {
+		return nil, robot.Errf(robot.CodeInvalidArgument, "model", "a checker needs a model and its kinematics")
+	}
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	c := &Checker{m: m, names: m.JointNames(), kin: kin, opts: opts, links: make([]cover, len(m.Links))}
+	for i := range m.Links {
+		if err := c.coverLink(i); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.addScene(scene); err != nil {
+		return nil, err
+	}
+	c.addPairs()
+	c.makePool()
+	return c, nil
+}
+
+func (c *Checker) makePool() {
+	links, pairs, dof := len(c.m.Links), len(c.pairs), c.m.DoF()
+	c.pool = &sync.Pool{New: func() any {
+		return &data{
+			frames: make([]transform, links), q: make([]float64, dof), speed: make([]float64, dof), extent: make([]float64, dof),
+			zero: make([]float64, dof), slack: make([]float64, pairs), need: make([]float64, pairs), rate: make([]float64, pairs),
+		}
+	}}
+}
+
+func (c *Checker) coverLink(i int) error {
+	l := &c.m.Links[i]
+	t := &c.links[i].tree
+	var roots []int32
+	for k := range l.Colliders {
+		body := &l.Colliders[k]
+		where := l.Name + "/" + body.Name
+		if err := checkGeometry(where, &body.Geometry); err != nil {
+			return err
+		}
+		frame, ok := fromPose(body.Origin)
+		if !ok {
+			return robot.Errf(robot.CodeInvalidArgument, where, "pose isn't finite or its quaternion isn't of unit length")
+		}
+		var one tree
+		root, _ := one.cover(&body.Geometry, c.opts.Overshoot)
+		one.move(&frame)
+		base := int32(len(t.nodes))
+		for _, n := range one.nodes {
+			if n.left >= 0 {
+				n.left, n.right = n.left+base, n.right+base
+			}
+			t.nodes = append(t.nodes, n)
+		}
+		roots = append(roots, root+base)
+	}
+	if len(roots) > 0 {
+		t.root = t.join(roots)
+		c.links[i].reach = t.reach()
+	}
+	return nil
+}
+
+func (c *Checker) addScene(s *robot.Scene) error {
+	if s == nil {
+		return nil
+	}
+	seen := make(map[string]bool)
+	add := func(kind, name string, pose robot.Pose, g *robot.Geometry) error {
+		where := kind + "." + name
+		if name == "" || seen[name] {
+			return robot.Errf(robot.CodeInvalidArgument, where, "name is empty or taken by another body or zone")
+		}
+		seen[name] = true
+		if err := checkGeometry(where, g); err != nil {
+			return err
+		}
+		frame, ok := fromPose(pose)
+		if !ok {
+			return robot.Errf(robot.CodeInvalidArgument, where, "pose isn't finite or its quaternion isn't of unit length")
+		}
+		o := obstacle{name: name, frame: frame, zone: kind == "zones"}
+		if g.Kind == robot.MeshGeometry {
+			o.tree = new(tree)
+			o.tree.root, _ = o.tree.cover(g, c.opts.Overshoot)
+		} else {
+			s := newSolid(*g)
+			o.solid = &s
+		}
+		c.obstacles = append(c.obstacles, o)
+		return nil
+	}
+	for i := range s.Bodies {
+		if err := add("bodies", s.Bodies[i].Name, s.Bodies[i].Pose, &s.Bodies[i].Geometry); err != nil {
+			return err
+		}
+	}
+	for i := range s.Zones {
+		if err := add("zones", s.Zones[i].Name, s.Zones[i].Pose, &s.Zones[i].Geometry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Checker) addPairs() {
+	m := c.m
+	for a := range m.Links {
+		if len(c.links[a].tree.nodes) == 0 {
+			continue
+		}
+		for b := a + 1; b < len(m.Links); b++ {
+			if len(c.links[b].tree.nodes) == 0 || m.IsAllowed(a, b) {
+				continue
+			}
+			up, down := c.chains(a, b)
+			if moves(up) || moves(down) {
+				c.pairs = append(c.pairs, pair{
+					link: a, other: b, a: m.Links[a].Name, b: m.Links[b].Name,
+					code: robot.CodeSelfCollision, margin: c.opts.SelfMargin, up: up, down: down,
+				})
+			}
+		}
+		up, _ := c.chains(a, m.Root)
+		if !moves(up) {
+			continue
+		}
+		for k := range c.obstacles {
+			o := &c.obstacles[k]
+			p := pair{
+				link: a, other: -1, obstacle: k, a: m.Links[a].Name, b: o.name,
+				code: robot.CodeSceneCollision, margin: c.opts.SceneMargin, up: up,
+			}
+			if o.zone {
+				p.code = robot.CodeZoneNotGranted
+			}
+			c.pairs = append(c.pairs, p)
+		}
+	}
+}
+
+// chains returns the joints from links a and b up to their nearest common ancestor.
+func (c *Checker) chains(a, b int) (up, down []step) {
+	m := c.m
+	above := map[int]bool{a: true}
+	for l := a; m.Links[l].Parent >= 0; {
+		l = m.Joints[m.Links[l].Parent].Parent
+		above[l] = true
+	}
+	meet := b
+	for !above[meet] {
+		j := m.Links[meet].Parent
+		down = append(down, c.step(j))
+		meet = m.Joints[j].Parent
+	}
+	for l := a; l != meet; {
+		j := m.Links[l].Parent
+		up = append(up, c.step(j))
+		l = m.Joints[j].Parent
+	}
+	return up, down
+}
+
+func (c *Checker) step(joint int) step {
+	j := &c.m.Joints[joint]
+	s := step{active: int32(j.Active), slide: j.Type == robot.Prismatic, scale: 1, lever: j.Origin.P.Len()}
+	if j.Mimic != nil {
+		s.active = int32(c.m.Joints[j.Mimic.Joint].Active)
+		s.scale, s.offset = math.Abs(j.Mimic.Multiplier), math.Abs(j.Mimic.Offset)
+	}
+	return s
+}
+
+func moves(chain []step) bool {
+	return slices.ContainsFunc(chain, func(s step) bool { return s.active >= 0 && s.scale != 0 })
+}
+
+// Exceptions are contacts that a motion may have beside the allowed ones.
+type Exceptions struct {
+	Zones []string // guarded zones that a grant opens
+	Touch []string // bodies that the gripper's links may touch
+}
+
+// With returns a checker that allows the exceptions as well. It shares
+// everything else with c. A name that the scene doesn't have is INVALID_ARGUMENT.
+func (c *Checker) With(e Exceptions) (*Checker, error) {
+	find := func(name string, zone bool) (int, error) {
+		for i := range c.obstacles {
+			if c.obstacles[i].name == name && c.obstacles[i].zone == zone {
+				return i, nil
+			}
+		}
+		return -1, robot.Errf(robot.CodeInvalidArgument, name, "the scene has nothing of this name")
+	}
+	open, touch := make(map[int]bool), make(map[int]bool)
+	for _, n := range e.Zones {
+		i, err := find(n, true)
+		if err != nil {
+			return nil, err
+		}
+		open[i] = true
+	}
+	for _, n := range e.Touch {
+		i, err := find(n, false)
+		if err != nil {
+			return nil, err
+		}
+		touch[i] = true
+	}
+	out := *c
+	out.pairs = slices.DeleteFunc(slices.Clone(c.pairs), func(p pair) bool {
+		if p.other >= 0 {
+			return false
+		}
+		fingers := c.m.Gripper != nil && slices.Contains(c.m.Gripper.Links, p.link)
+		return open[p.obstacle] || touch[p.obstacle] && fingers
+	})
+	out.makePool()
+	return &out, nil
+}
+
+// Spheres returns the number of spheres that cover each link.
+func (c *Checker) Spheres() []int {
+	out := make([]int, len(c.links))
+	for i := range c.links {
+		for _, n := range c.links[i].tree.nodes {
+			if n.left < 0 {
+				out[i]++
+			}
+		}
+	}
+	return out
+}
