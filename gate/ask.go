@@ -1,0 +1,256 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// permit is what lets an action run: a claimed approval, or an exemption.
+type permit struct {
+	exempt  bool
+	digest  [32]byte
+	asked   time.Time
+	expiry  time.Time
+	decided time.Time
+	boot    time.Duration // boot clock when it was asked
+	claims  int
+	row     bool // there is a stored request to finish
+}
+
+// verdict is how a question ended.
+type verdict struct {
+	allowed  bool
+	err      *Error       // why not
+	approval ApprovalKind // for the answer and the tool_call event
+	decision string       // for the approval event
+	reason   string
+	state    RequestState
+	person   bool // a person said no
+	failed   error
+}
+
+var errQuestionTimeout = errors.New("nobody answered in time")
+
+// unattended reports whether nobody can answer (G25). An approver whose own
+// answer to that panics is asked nothing either.
+func (g *Gate) unattended() bool {
+	u, ok := g.cfg.Approver.(interface{ Unattended() bool })
+	if !ok {
+		return false
+	}
+	yes, err := guard("approver", func() (bool, error) { return u.Unattended(), nil })
+	return yes || err != nil
+}
+
+func (g *Gate) refuseUnattended(c *call, p *plan) Answer {
+	v := verdict{decision: "rejected", reason: "nobody can answer", approval: ApprovalRejected}
+	e := Event{Card: ptr(p.card.Clone())}
+	g.approvalEvent(c, v, e, 0)
+	g.undecided(c)
+	c.approval = ApprovalRejected
+	return c.refuse(&Error{
+		Code: CodeNotApproved,
+		Text: unattendedText(c.inv.Tool, blockedText(c.inv.Tool, c.args, c.session)),
+	})
+}
+
+// ask puts the one question. The caller holds g.question; it is handed on once
+// the approver has taken its card away, which may be after ask has returned.
+func (g *Gate) ask(ctx context.Context, c *call, p *plan) (permit, Answer, bool) {
+	handed := false
+	defer func() {
+		if !handed {
+			g.question.pass()
+		}
+	}()
+	refused := func(err error) (permit, Answer, bool) { return permit{}, c.refuse(err), false }
+
+	now := g.cfg.Now()
+	if err := p.fresh(now); err != nil {
+		return refused(err)
+	}
+	if err := g.justRefused(c); err != nil {
+		return refused(err)
+	}
+	if err := g.logReady(); err != nil {
+		return refused(err)
+	}
+	m := permit{asked: now, expiry: now.Add(g.cfg.RequestTTL), boot: g.boot(), row: true}
+	var err error
+	if m.digest, err = c.inputs(p, c.session, p.policy, p.own, m.expiry).digest(); err != nil {
+		return refused(err)
+	}
+	req := Request{
+		CallID: c.id, Tool: c.inv.Tool, Tier: c.entry.spec.Tier, Args: c.args, Effect: c.entry.spec.Effect,
+		Session: c.session, Principal: c.inv.Principal, Origin: c.inv.Origin,
+		Digest: m.digest, Card: p.card, Asked: m.asked, Expiry: m.expiry,
+	}
+	// Snapshot, then the row, then the card (G40).
+	snapshot, err := guard(c.inv.Tool, func() ([]byte, error) { return p.action.Snapshot() })
+	if err == nil && snapshot == nil {
+		err = Errf(CodeInternal, "snapshot", "there is none")
+	}
+	if err == nil {
+		_, err = guard("requests", func() (struct{}, error) { return struct{}{}, g.cfg.Requests.Open(ctx, req.Clone(), snapshot) })
+	}
+	if err != nil {
+		return refused(asError(err, CodeInternal))
+	}
+	c.opened(m)
+	c.step("waiting for approval")
+
+	handed = true
+	v := g.decide(ctx, c, req, m)
+	if v.allowed {
+		m.decided = g.cfg.Now()
+	}
+	event := Event{Card: ptr(req.Card.Clone()), Digest: hexOf(m.digest)}
+	if err := g.approvalEvent(c, v, event, g.cfg.Now().Sub(m.asked)); err != nil && v.allowed {
+		v = verdict{err: asError(err, CodeInternal), state: RequestWithdrawn}
+	}
+	if v.allowed {
+		m.claims, err = guard("requests", func() (int, error) {
+			return g.cfg.Requests.Claim(ctx, c.id, g.cfg.Worker, g.approverName(), m.decided)
+		})
+		if err == nil {
+			return m, Answer{}, true
+		}
+		v = verdict{err: asError(err, CodeInternal), state: RequestWithdrawn}
+	}
+	if v.person {
+		g.fatigue.add(keyOf(c), g.cfg.Now())
+	}
+	c.approval = v.approval
+	a := c.refuse(v.err)
+	g.finishRequest(c, v.state, a)
+	return permit{}, a, false
+}
+
+// decide waits for the approver's word, and no longer than the question may stay
+// open. A word that comes after that doesn't count.
+func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) verdict {
+	limit, cause := g.cfg.RequestTTL, error(Errf(CodeRequestExpired, "", "nobody answered within %v; it was not run", g.cfg.RequestTTL))
+	if t := g.questionTimeout(); t > 0 && t <= limit {
+		limit, cause = t, errQuestionTimeout
+	}
+	qctx, cancel := context.WithTimeoutCause(ctx, limit, cause)
+	type word struct {
+		decision Decision
+		reason   Reason
+		err      error
+	}
+	said := make(chan word, 1)
+	g.running.add()
+	go func() {
+		defer g.running.done()
+		defer g.question.pass()
+		var w word
+		_, w.err = guard("approver", func() (struct{}, error) {
+			var err error
+			w.decision, w.reason, err = g.cfg.Approver.Decide(qctx, req.Clone())
+			return struct{}{}, err
+		})
+		said <- w
+	}()
+	defer cancel()
+	var w word
+	select {
+	case w = <-said:
+	case <-qctx.Done():
+	}
+	switch {
+	case qctx.Err() != nil:
+		return g.questionEnded(c, qctx)
+	case w.err != nil:
+		return g.rejected(c, verdict{reason: "the approver failed", failed: w.err})
+	case w.decision == TimedOut:
+		return g.timedOut(c, w.reason)
+	case w.decision == Rejected:
+		return g.rejected(c, verdict{reason: string(w.reason), person: true})
+	case w.decision != Approved:
+		return g.rejected(c, verdict{reason: "the decision has no meaning"})
+	case g.lapsed(m):
+		return verdict{
+			err:      Errf(CodeRequestExpired, "", "it was answered after the request had expired; it was not run"),
+			approval: ApprovalTimeout, decision: "timeout", reason: "answered too late", state: RequestExpired,
+		}
+	}
+	return verdict{allowed: true, approval: ApprovalApproved, decision: "approved", reason: string(w.reason)}
+}
+
+func (g *Gate) rejected(c *call, v verdict) verdict {
+	v.err = &Error{Code: CodeNotApproved, Text: notApprovedText(c.inv.Tool)}
+	v.approval, v.decision, v.state = ApprovalRejected, "rejected", RequestRejected
+	return v
+}
+
+func (g *Gate) timedOut(c *call, reason Reason) verdict {
+	return verdict{
+		err:      &Error{Code: CodeNotApproved, Text: notApprovedText(c.inv.Tool)},
+		approval: ApprovalTimeout, decision: "timeout", reason: string(reason), state: RequestExpired,
+	}
+}
+
+// questionEnded tells the ways apart in which a question ends without an answer.
+func (g *Gate) questionEnded(c *call, qctx context.Context) verdict {
+	cause := context.Cause(qctx)
+	if errors.Is(cause, errQuestionTimeout) {
+		return g.timedOut(c, Reason(cause.Error()))
+	}
+	v := verdict{err: ended(qctx), approval: ApprovalNone, decision: "withdrawn", state: RequestWithdrawn}
+	v.reason = v.err.Message()
+	switch v.err.Code {
+	case CodeRequestExpired:
+		v.approval, v.decision, v.state = ApprovalTimeout, "timeout", RequestExpired
+	case CodeStopped:
+		v.decision, v.state = "stopped", RequestStopped
+	}
+	return v
+}
+
+// questionTimeout is the gate's own, else the approver's, else none (G10).
+func (g *Gate) questionTimeout() time.Duration {
+	if g.cfg.QuestionTimeout > 0 {
+		return g.cfg.QuestionTimeout
+	}
+	t, ok := g.cfg.Approver.(interface{ Timeout() time.Duration })
+	if !ok {
+		return 0
+	}
+	d, err := guard("approver", func() (time.Duration, error) { return t.Timeout(), nil })
+	if err != nil {
+		return time.Nanosecond // what can't say how long it waits doesn't wait
+	}
+	return d
+}
+
+func (g *Gate) approverName() string {
+	name, err := guard("approver", func() (string, error) { return g.cfg.Approver.Name(), nil })
+	if err != nil || name == "" {
+		return "unnamed"
+	}
+	return name
+}
+
+// lapsed reports whether a request's expiry has been reached, by the wall or the
+// monotonic clock or by the one that counts the machine's sleep.
+func (g *Gate) lapsed(m permit) bool {
+	return Expired(g.cfg.Now(), m.expiry) || g.cfg.Boot != nil && g.boot()-m.boot >= m.expiry.Sub(m.asked)
+}
+
+func (g *Gate) boot() time.Duration {
+	if g.cfg.Boot == nil {
+		return 0
+	}
+	return g.cfg.Boot()
+}
+
+// opened makes digest and expiry visible to whoever asks for the call.
+func (c *call) opened(m permit) {
+	c.mu.Lock()
+	c.digest, c.expiry = m.digest, m.expiry
+	c.mu.Unlock()
+}
+
+func ptr[T any](v T) *T { return &v }
