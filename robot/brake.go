@@ -162,7 +162,8 @@ func StoppingDistance(v, a float64, lim JointLimits) float64 {
 
 // BrakeTrajectory returns the trajectory that brings every joint from positions
 // q, velocities v and accelerations a to rest, each as Brake does and so each in
-// its own time: a joint that has come to rest stays. It doesn't start at rest, so
+// its own time: a joint that has come to rest stays. The joints leave the line
+// that they moved along (see BrakeAlongLine). It doesn't start at rest, so
 // Trajectory.Validate refuses it; everything else of a trajectory holds. Where
 // all joints are at rest it is Hold's trajectory. It copies its arguments. Counts
 // that differ give a trajectory without segments: there is nothing sensible to
