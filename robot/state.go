@@ -27,6 +27,9 @@ type State struct {
 	StopEpoch uint64
 	// Held names the scene body that the gripper holds, "" for none or unknown.
 	Held string
+	// HeldPose is where the held body is, tip link from body; nil where nothing
+	// is held or that isn't known. It isn't modified once set.
+	HeldPose *Pose
 }
 
 // Clone returns a deep copy.

@@ -1,0 +1,233 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+
+	"github.com/go-gl/mathgl/mgl64"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+// SamplePeriod is the period of a rehearsal's trace, s.
+const SamplePeriod = 0.02
+
+// RehearserOptions are what may differ from the defaults of a Rehearser.
+type RehearserOptions struct {
+	// Scene gives the scene as it is when a rehearsal begins, for scenes that
+	// change; nil: the one that NewRehearser got. A scene isn't modified once
+	// given; a change is a new pointer.
+	Scene   func() *robot.Scene
+	Gravity *mgl64.Vec3 // as in Options
+}
+
+// Rehearser runs motions on fresh simulated robots. It is safe for concurrent use;
+// each rehearsal is alone in its world. The same state and motion give the same
+// record.
+type Rehearser struct {
+	tree    *tree
+	params  []jointParams
+	assumed []string
+	gravity vec3
+	seed    uint64
+	opts    RehearserOptions
+	fixed   *robot.Scene
+
+	mu    sync.Mutex
+	scene *robot.Scene // what items were made of
+	items []item
+}
+
+// NewRehearser compiles a model and a scene (nil: empty). It refuses, at start-up
+// and with an *robot.Error, what New would refuse.
+func NewRehearser(m *robot.Model, scene *robot.Scene, seed uint64, o RehearserOptions) (*Rehearser, error) {
+	t, err := newTree(m)
+	if err != nil {
+		return nil, err
+	}
+	h := &Rehearser{tree: t, gravity: vec3{0, 0, -9.80665}, seed: seed, opts: o, fixed: scene}
+	if o.Gravity != nil {
+		h.gravity = *o.Gravity
+	}
+	if !finite3(h.gravity) {
+		return nil, robot.Errf(robot.CodeInvalidArgument, "gravity", "gravity must be finite")
+	}
+	params, assumed := driveParams(t, h.gravity)
+	h.params, h.assumed = params, append(append([]string(nil), t.assumed...), assumed...)
+	if _, _, err := h.world(); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// world returns the scene as it is now and its bodies, compiled once a scene.
+func (h *Rehearser) world() (*robot.Scene, []item, error) {
+	scene := h.fixed
+	if h.opts.Scene != nil {
+		scene = h.opts.Scene()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.items == nil || scene != h.scene {
+		items, err := compileItems(h.tree, scene)
+		if err != nil {
+			return nil, nil, err
+		}
+		h.scene, h.items = scene, items
+	}
+	return scene, h.items, nil
+}
+
+// Rehearse runs a motion from a measured state on a fresh simulated robot, as
+// fast as the machine can, and records what it did. The state's torque counts as
+// on, its latches and epoch as clear: whether the real robot may move is for its
+// backend to say. Where nothing is measured the setpoints stand in, and the record
+// says so.
+//
+// A motion that the simulated robot refuses or that faults is REHEARSAL_FAILED
+// with the simulator's own *robot.Error as cause (Err), and its place, value and
+// limit; the record then ends where the motion did. A ctx that ends gives
+// CANCELLED.
+func (h *Rehearser) Rehearse(ctx context.Context, s robot.State, m robot.Motion) (robot.Rehearsal, error) {
+	scene, items, err := h.world()
+	if err != nil {
+		return robot.Rehearsal{}, failed(err)
+	}
+	assumed := append([]string(nil), h.assumed...)
+	start := s.Positions
+	if start == nil {
+		start = s.Setpoints
+		assumed = append(assumed, "start: not measured; the setpoints stand in")
+	}
+	if start == nil {
+		return robot.Rehearsal{}, failed(robot.Errf(robot.CodeStaleState, "state", "there is neither a measured position nor a setpoint to start from"))
+	}
+	r, err := assemble(Options{
+		Model: h.tree.model, Scene: scene, Clock: Fast, Seed: h.seed, Start: start,
+	}, h.tree, h.params, h.assumed, items, h.gravity)
+	if err != nil {
+		return robot.Rehearsal{}, failed(err)
+	}
+	if len(s.Setpoints) == h.tree.n {
+		copy(r.qs, s.Setpoints)
+	}
+	if s.Held != "" {
+		if err := r.takeHeld(s); err != nil {
+			return robot.Rehearsal{}, failed(err)
+		}
+		assumed = append(assumed, "mass of "+s.Held+": its bounding box at 500 kg/m³")
+	}
+	rec := newRecorder(r)
+	m.Epoch = 0
+	out, err := r.execute(ctx, m, nil, rec)
+	record := rec.result(r, out)
+	record.Seed, record.Assumed = h.seed, assumed
+	if err != nil {
+		if robot.CodeOf(err) == robot.CodeCancelled {
+			return record, err
+		}
+		return record, failed(err)
+	}
+	return record, nil
+}
+
+func failed(err error) error {
+	e := &robot.Error{Code: robot.CodeRehearsalFailed, Text: "the rehearsal failed: " + err.Error(), Err: err}
+	var cause *robot.Error
+	if errors.As(err, &cause) {
+		e.Where, e.Value, e.Limit, e.Nearest = cause.Where, cause.Value, cause.Limit, cause.Nearest
+		e.Text = "the rehearsal failed with " + string(cause.Code) + ": " + cause.Text
+	}
+	return e
+}
+
+// takeHeld seeds what the gripper holds.
+func (r *Robot) takeHeld(s robot.State) error {
+	if r.opts.Model.Gripper == nil {
+		return robot.Errf(robot.CodeInvalidArgument, "state.held", "the robot has no gripper to hold %s with", s.Held)
+	}
+	if s.HeldPose == nil {
+		return robot.Errf(robot.CodeStaleState, "state.held", "it isn't known where in the gripper %s is", s.Held)
+	}
+	for i := range r.mon.items {
+		it := &r.mon.items[i]
+		if it.scene < 0 || it.name != s.Held {
+			continue
+		}
+		r.mon.pose(r.pl.q)
+		tip := r.mon.d.linkFrame(r.opts.Model.Tip)
+		rel := frameOf(*s.HeldPose)
+		w := tip.mul(&rel)
+		r.hold(i, &w, r.opts.Model.Gripper.MaxEffort)
+		r.pl.settle()
+		r.pl.integ[r.opts.Model.Gripper.Joint] = 0
+		if e := r.pl.effort[r.opts.Model.Gripper.Joint]; !math.IsInf(e, 0) {
+			r.pl.integ[r.opts.Model.Gripper.Joint] = r.closing() * e
+		}
+		return nil
+	}
+	return robot.Errf(robot.CodeInvalidArgument, "state.held", "the scene has no body %q", s.Held)
+}
+
+// recorder keeps what a rehearsal finds.
+type recorder struct {
+	speed, effort []float64
+	tool          float64
+	trace         [][]float64
+	tipBody       int
+	tip           vec3 // in its body
+	every         int
+}
+
+func newRecorder(r *Robot) *recorder {
+	c := &recorder{
+		speed: make([]float64, r.tree.n), effort: make([]float64, r.tree.n),
+		tipBody: r.tree.linkOf[r.opts.Model.Tip], tip: r.tree.place[r.opts.Model.Tip].P,
+		every: int(math.Round(SamplePeriod / Step)),
+	}
+	c.trace = append(c.trace, append([]float64(nil), r.s.q...))
+	return c
+}
+
+// step takes the step that the motion has just made. The tool's speed is that at
+// the step's start, which the equation of motion was evaluated at.
+func (c *recorder) step(x *motion) {
+	r := x.r
+	for i := range c.speed {
+		c.speed[i] = math.Max(c.speed[i], math.Abs(r.s.v[i]))
+		c.effort[i] = math.Max(c.effort[i], math.Abs(r.pl.tau[i]))
+	}
+	c.tool = math.Max(c.tool, r.pl.d.pointVelocity(c.tipBody, c.tip).Len())
+	if x.tick%c.every == 0 {
+		c.trace = append(c.trace, append([]float64(nil), r.s.q...))
+	}
+}
+
+func (c *recorder) result(r *Robot, out robot.Outcome) robot.Rehearsal {
+	rec := robot.Rehearsal{
+		Simulator: Version, Duration: out.Duration, PeakToolSpeed: c.tool,
+		Gripped: out.Gripped, SamplePeriod: SamplePeriod, Trace: c.trace,
+	}
+	for i, name := range r.info.Joints {
+		j := robot.JointRehearsal{
+			Joint: name, PeakVelocity: c.speed[i], VelocityLimit: r.info.Limits[i].Velocity,
+			PeakEffort: c.effort[i], EffortLimit: r.info.Limits[i].Effort, End: r.s.q[i],
+		}
+		if out.MaxTrackingError != nil {
+			j.MaxTrackingError = out.MaxTrackingError[i]
+		}
+		rec.Joints = append(rec.Joints, j)
+	}
+	if r.mon.some {
+		best := r.mon.best
+		rec.Clearance = &best
+	}
+	r.mon.pose(r.s.q)
+	tip := r.mon.d.linkFrame(r.opts.Model.Tip)
+	q := quatOf(&tip.R)
+	rec.EndPosition = tip.P
+	rec.EndOrientation = [4]float64{q.W, q.V[0], q.V[1], q.V[2]}
+	return rec
+}
