@@ -14,16 +14,35 @@ type resolver struct {
 	d      *Description
 	s      *Semantics
 	groups map[string]*Group
+	sets   map[string]*groupSet
+	links  map[string]int
+	joints map[string]int
 }
 
 func newResolver(d *Description, s *Semantics) (*resolver, error) {
-	r := &resolver{d: d, s: s, groups: make(map[string]*Group, len(s.Groups))}
+	r := &resolver{d: d, s: s, groups: make(map[string]*Group, len(s.Groups)), sets: make(map[string]*groupSet, len(s.Groups))}
+	r.links = make(map[string]int, len(d.Links))
+	for i := range d.Links {
+		r.links[d.Links[i].Name] = i
+	}
+	r.joints = make(map[string]int, len(d.Joints))
+	for i := range d.Joints {
+		r.joints[d.Joints[i].Name] = i
+	}
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		if first, dup := r.groups[g.Name]; dup {
 			return nil, r.bad(g.Line, "group %q is defined twice; the first is in line %d", g.Name, first.Line)
 		}
 		r.groups[g.Name] = g
+	}
+	// All of them, so that a group that names nothing is found also where it isn't used.
+	for i := range s.Groups {
+		set, err := r.set(&s.Groups[i])
+		if err != nil {
+			return nil, err
+		}
+		r.sets[s.Groups[i].Name] = set
 	}
 	return r, nil
 }
@@ -65,15 +84,15 @@ func (r *resolver) own(g *Group, out *groupSet) error {
 		out.links[r.d.Joints[j].Child] = true
 	}
 	for _, j := range g.Joints {
-		i := r.d.JointIndex(j.Name)
-		if i < 0 {
+		i, ok := r.joints[j.Name]
+		if !ok {
 			return r.bad(j.Line, "group %q: joint %q doesn't exist in the description", g.Name, j.Name)
 		}
 		addJoint(i)
 	}
 	for _, l := range g.Links {
-		i := r.d.LinkIndex(l.Name)
-		if i < 0 {
+		i, ok := r.links[l.Name]
+		if !ok {
 			return r.bad(l.Line, "group %q: link %q doesn't exist in the description", g.Name, l.Name)
 		}
 		out.links[i] = true
@@ -82,8 +101,9 @@ func (r *resolver) own(g *Group, out *groupSet) error {
 		}
 	}
 	for _, c := range g.Chains {
-		base, tip := r.d.LinkIndex(c.Base), r.d.LinkIndex(c.Tip)
-		if base < 0 || tip < 0 {
+		base, okBase := r.links[c.Base]
+		tip, okTip := r.links[c.Tip]
+		if !okBase || !okTip {
 			return r.bad(c.Line, "group %q: chain from %q to %q: no such link in the description", g.Name, c.Base, c.Tip)
 		}
 		at := tip

@@ -1,5 +1,10 @@
 package robot
 
+import (
+	"cmp"
+	"slices"
+)
+
 // JointLimits are the limits that a planner obeys and a backend enforces for one
 // active joint, all finite and positive but Lower and Upper.
 type JointLimits struct {
@@ -48,10 +53,8 @@ func (m *Model) IsAllowed(a, b int) bool {
 	if a > b {
 		a, b = b, a
 	}
-	for _, p := range m.Allowed {
-		if p[0] == a && p[1] == b {
-			return true
-		}
-	}
-	return false
+	_, found := slices.BinarySearchFunc(m.Allowed, [2]int{a, b}, func(x, y [2]int) int {
+		return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1]))
+	})
+	return found
 }

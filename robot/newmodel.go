@@ -108,8 +108,8 @@ func (b *modelBuilder) states() error {
 			return b.r.bad(s.Line, "group state %q: the group %q doesn't exist", s.Name, s.Group)
 		}
 		for _, v := range s.Values {
-			i := b.m.JointIndex(v.Joint)
-			if i < 0 {
+			i, ok := b.r.joints[v.Joint]
+			if !ok {
 				return b.r.bad(v.Line, "group state %q: joint %q doesn't exist in the description", s.Name, v.Joint)
 			}
 			a := b.m.Joints[i].Active
@@ -140,10 +140,7 @@ func (b *modelBuilder) arm() error {
 		b.longestChain()
 		return nil
 	}
-	set, err := b.r.set(b.r.groups[name])
-	if err != nil {
-		return err
-	}
+	set := b.r.sets[name]
 	line := b.r.groups[name].Line
 	if b.m.Arm = b.r.active(set); len(b.m.Arm) == 0 {
 		return b.r.bad(line, "group %q: the arm's group has no active joint", name)
@@ -237,7 +234,7 @@ func (b *modelBuilder) home() error {
 			continue
 		}
 		for _, v := range s.Values {
-			a := m.ActiveIndex(v.Joint)
+			a := m.Joints[b.r.joints[v.Joint]].Active // states has checked the name
 			if a < 0 {
 				continue
 			}
@@ -275,10 +272,7 @@ func (b *modelBuilder) gripper() error {
 		}
 	}
 	for _, name := range names {
-		set, err := b.r.set(b.r.groups[name])
-		if err != nil {
-			return err
-		}
+		set := b.r.sets[name]
 		if a := b.r.active(set); len(a) == 1 && b.m.Limits[a[0]].Bounded {
 			b.gripperGroup = name
 			b.setGripper(name, a[0], set)
@@ -373,8 +367,9 @@ func (b *modelBuilder) allowed() error {
 		}
 	}
 	for _, p := range b.r.s.Disabled {
-		x, y := m.LinkIndex(p.A), m.LinkIndex(p.B)
-		if x < 0 || y < 0 || x == y {
+		x, okX := b.r.links[p.A]
+		y, okY := b.r.links[p.B]
+		if !okX || !okY || x == y {
 			b.warn(p.Line, "disable_collisions", fmt.Sprintf("the pair %q, %q names no two links of the description and is ignored", p.A, p.B))
 			continue
 		}

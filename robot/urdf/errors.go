@@ -172,8 +172,6 @@ func badName(s string) string {
 	switch {
 	case len(s) > MaxName:
 		return fmt.Sprintf("a name of %d bytes, more than %d", len(s), MaxName)
-	case strings.Contains(s, "${") || strings.Contains(s, "$("):
-		return fmt.Sprintf("%q is an unexpanded xacro expression", clip(s))
 	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }):
 		return fmt.Sprintf("%q holds characters that can't be shown", clip(s))
 	}

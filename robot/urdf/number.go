@@ -17,9 +17,6 @@ func parseNumber(s string) (float64, string) {
 		case "nan", ".nan", "inf", ".inf", "infinity":
 			return 0, strconv.Quote(s) + " is not finite"
 		}
-		if strings.Contains(s, "${") || strings.Contains(s, "$(") {
-			return 0, strconv.Quote(s) + " is an unexpanded xacro expression"
-		}
 		return 0, strconv.Quote(s) + " is not a decimal number"
 	}
 	v, err := strconv.ParseFloat(s, 64)

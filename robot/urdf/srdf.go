@@ -24,6 +24,9 @@ func ParseSRDF(file string, data []byte) (*robot.Semantics, error) {
 	for _, e := range root.all("group") {
 		out.Groups = append(out.Groups, r.group(e))
 	}
+	if len(out.Groups) > MaxGroups {
+		r.bad(out.Groups[MaxGroups].Line, "more than %d groups", MaxGroups)
+	}
 	for _, e := range root.all("group_state") {
 		out.States = append(out.States, r.groupState(e))
 	}
@@ -66,6 +69,9 @@ func (r *report) group(e *element) robot.Group {
 		ch.Base, _ = r.name(c, "base_link")
 		ch.Tip, _ = r.name(c, "tip_link")
 		g.Chains = append(g.Chains, ch)
+	}
+	if len(g.Chains) > MaxGroups {
+		r.bad(g.Chains[MaxGroups].Line, "%s: more than %d chains", who, MaxGroups)
 	}
 	return g
 }

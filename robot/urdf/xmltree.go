@@ -187,6 +187,9 @@ func (b *treeBuilder) open(t xml.StartElement, start, end int) error {
 			}
 			sc.prefixes[a.Name.Local] = a.Value
 		default:
+			if a.Name.Space == "" && (strings.Contains(a.Value, "${") || strings.Contains(a.Value, "$(")) {
+				return b.xacro(lines[i], fmt.Sprintf("expression in <%s> attribute %s", rawName(t.Name), a.Name.Local))
+			}
 			el.attrs = append(el.attrs, attribute{a.Name.Space, a.Name.Local, a.Value, lines[i]})
 		}
 	}
@@ -205,10 +208,7 @@ func (b *treeBuilder) place(sc *scope, line int) error {
 		// The prefix decides only where nothing was declared for it: a file cut
 		// out of a xacro document must not pass for a plain one.
 		if strings.Contains(uri, xacroNamespace) || !declared && el.prefix == "xacro" {
-			return &robot.Error{
-				Code: robot.CodeNotSupported, Where: at(b.file, line),
-				Text: fmt.Sprintf("unexpanded xacro element <%s>; expand the file first", rawName(sc.raw)),
-			}
+			return b.xacro(line, fmt.Sprintf("element <%s>", rawName(sc.raw)))
 		}
 		if !declared {
 			b.warn(line, "<"+rawName(sc.raw)+">", "the prefix isn't declared; the element is ignored")
@@ -222,6 +222,10 @@ func (b *treeBuilder) place(sc *scope, line int) error {
 		p.children = append(p.children, el)
 	}
 	return nil
+}
+
+func (b *treeBuilder) xacro(line int, what string) error {
+	return robot.Errf(robot.CodeNotSupported, at(b.file, line), "unexpanded xacro %s; expand the file first", what)
 }
 
 func (b *treeBuilder) close(t xml.EndElement, line int) error {
