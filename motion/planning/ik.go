@@ -1,0 +1,212 @@
+package planning
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+const (
+	// PositionTolerance and AngleTolerance bound the errors of a solution.
+	PositionTolerance = 1e-6 // m
+	AngleTolerance    = 1e-6 // rad
+	// aimPosition and aimAngle are where a descent stops: below the tolerances,
+	// so that rounding elsewhere doesn't break them.
+	aimPosition = 1e-9 // m
+	aimAngle    = 1e-9 // rad
+
+	// maxAttempts bounds the descents of one call: the first from the seed, then
+	// by turns from near the seed and from anywhere.
+	maxAttempts = 64
+	// moreAttempts is how many descents follow the first solution, to find one
+	// nearer to the seed.
+	moreAttempts = 6
+	// nearSpread is the standard deviation of starts near the seed, rad or m.
+	nearSpread = 0.4
+	// nearestAttempts is how many more descents look for the nearest position when
+	// a position is out of reach.
+	nearestAttempts = 16
+	// softTurn is the weight of the angle, relative to the usual one, when the
+	// nearest orientation at a reachable position is looked for.
+	softTurn = 1e-3
+)
+
+// Solution is a configuration that reaches a target.
+type Solution struct {
+	Q             []float64 // all active joints, inside the limits; the caller owns it
+	PositionError float64   // m
+	AngleError    float64   // rad
+	Attempts      int       // descents that were made
+	Clearance     *robot.Clearance
+}
+
+// IK finds a configuration in which the target's link is where it has to be. Only
+// the model's arm joints move, the others keep the seed's value. Of the free
+// solutions that it finds it returns the one nearest to the seed, by the
+// Euclidean distance over the arm's joints. It never returns a configuration
+// outside the limits.
+//
+// The same seed and the same state of rng give the same answer. The errors are
+// INVALID_ARGUMENT for what isn't finite or doesn't fit the robot, CANCELLED when
+// ctx ends, the checker's error when there are solutions but none is free, and
+// UNREACHABLE with the residual as Value and the nearest pose found as Nearest:
+// the position as x, y, z in m, and, where the position is reachable but the
+// orientation isn't, the link's orientation there as qw, qx, qy, qz.
+func (p *Planner) IK(ctx context.Context, target Target, seed []float64, rng *rand.Rand) (Solution, error) {
+	g, err := p.check(&target)
+	if err != nil {
+		return Solution{}, err
+	}
+	if err := p.checkVector("seed", seed); err != nil {
+		return Solution{}, err
+	}
+	if rng == nil {
+		return Solution{}, robot.Errf(robot.CodeInvalidArgument, "rng", "is missing")
+	}
+	s := p.newSolver(g.tip)
+	start := make([]float64, len(seed))
+	for i, x := range seed {
+		start[i] = p.clamp(i, x)
+	}
+	var best Solution
+	var contact error
+	bestSpan := math.Inf(1)
+	closest := attempt{cost: math.Inf(1), q: make([]float64, len(seed))}
+	q := make([]float64, len(seed))
+	last := maxAttempts
+	for k := 0; k < last; k++ {
+		if ctx.Err() != nil {
+			return Solution{}, robot.Errf(robot.CodeCancelled, "ik", "planning was cancelled: %w", context.Cause(ctx))
+		}
+		s.restart(k, start, q, rng)
+		dist, angle := s.descend(&g, s.weight, q, false)
+		closest.keep(s, &g, dist, angle, q)
+		if dist > PositionTolerance || angle > AngleTolerance {
+			continue
+		}
+		for _, i := range s.joints {
+			q[i] = p.nearTurn(i, q[i], seed[i])
+		}
+		_, dist, angle = s.residual(&g, s.weight, q)
+		clear, err := p.checker.Check(q)
+		if err != nil {
+			if !isContact(err) {
+				return Solution{}, err
+			}
+			if contact == nil {
+				contact = err
+			}
+			continue
+		}
+		if math.IsInf(bestSpan, 1) {
+			last = min(maxAttempts, k+1+moreAttempts)
+		}
+		if span := s.span(q, seed); span < bestSpan {
+			bestSpan = span
+			best = Solution{Q: append([]float64(nil), q...), PositionError: dist, AngleError: angle, Clearance: clear}
+		}
+		best.Attempts = k + 1
+	}
+	switch {
+	case best.Q != nil:
+		return best, nil
+	case contact != nil:
+		return Solution{}, contact
+	}
+	return Solution{}, s.unreachable(&g, start, closest.q, rng)
+}
+
+// attempt is the best of the descents that didn't arrive.
+type attempt struct {
+	cost float64
+	q    []float64
+}
+
+func (a *attempt) keep(s *solver, g *goal, dist, angle float64, q []float64) {
+	w := s.weight * angle
+	if c := dist*dist + w*w; c < a.cost {
+		a.cost = c
+		copy(a.q, q)
+	}
+}
+
+// restart writes the start of attempt k into q.
+func (s *solver) restart(k int, start, q []float64, rng *rand.Rand) {
+	copy(q, start)
+	if k == 0 {
+		return
+	}
+	for _, i := range s.joints {
+		l := &s.p.m.Limits[i]
+		switch {
+		case k%2 == 1:
+			q[i] = s.p.clamp(i, start[i]+nearSpread*rng.NormFloat64())
+		case l.Bounded:
+			q[i] = l.Lower + rng.Float64()*(l.Upper-l.Lower)
+		default:
+			q[i] = start[i] + (2*rng.Float64()-1)*math.Pi
+		}
+	}
+}
+
+func (s *solver) span(q, seed []float64) float64 {
+	var sum float64
+	for _, i := range s.joints {
+		sum += (q[i] - seed[i]) * (q[i] - seed[i])
+	}
+	return math.Sqrt(sum)
+}
+
+// unreachable says how near the arm comes: to the position alone if that is out
+// of reach, else to the orientation at that position.
+func (s *solver) unreachable(g *goal, start, closest []float64, rng *rand.Rand) error {
+	plain := *g
+	plain.turn = anyTurn
+	q := append([]float64(nil), closest...)
+	dist, _ := s.descend(&plain, 0, q, true)
+	trial := make([]float64, len(q))
+	for k := 1; k <= nearestAttempts && dist > PositionTolerance; k++ {
+		s.restart(k, start, trial, rng)
+		if d, _ := s.descend(&plain, 0, trial, true); d < dist {
+			dist = d
+			copy(q, trial)
+		}
+	}
+	e := &robot.Error{Code: robot.CodeUnreachable, Where: s.p.m.Links[g.tip].Name}
+	if dist <= PositionTolerance && g.turn != anyTurn {
+		copy(q, closest)
+		s.descend(g, s.weight*softTurn, q, true)
+		_, _, angle := s.residual(g, s.weight, q)
+		what := "orientation"
+		if g.turn == axisTurn {
+			what = "tool axis"
+		}
+		e.Text = fmt.Sprintf("the position is within reach, but not with this %s", what)
+		e.Value = &robot.Quantity{Name: "angle", Value: angle, Unit: "rad"}
+		e.Limit = &robot.Quantity{Value: AngleTolerance, Unit: "rad"}
+		e.Nearest = s.nearest(g, true)
+		return e
+	}
+	s.p.tree.FK(s.d, q)
+	e.Text = "the position is out of reach within the joint limits"
+	e.Value = &robot.Quantity{Name: "distance", Value: dist, Unit: "m"}
+	e.Limit = &robot.Quantity{Value: PositionTolerance, Unit: "m"}
+	e.Nearest = s.nearest(g, false)
+	return e
+}
+
+// nearest returns the tip's pose at the last frames.
+func (s *solver) nearest(g *goal, turn bool) []robot.Quantity {
+	pose := s.d.Pose(g.tip)
+	out := []robot.Quantity{
+		{Name: "x", Value: pose.P[0], Unit: "m"}, {Name: "y", Value: pose.P[1], Unit: "m"}, {Name: "z", Value: pose.P[2], Unit: "m"},
+	}
+	if turn {
+		out = append(out, robot.Quantity{Name: "qw", Value: pose.Q.W}, robot.Quantity{Name: "qx", Value: pose.Q.X()},
+			robot.Quantity{Name: "qy", Value: pose.Q.Y()}, robot.Quantity{Name: "qz", Value: pose.Q.Z()})
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+package planning
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tau-robot/tau/motion/kinematics"
+	"github.com/tau-robot/tau/robot"
+)
+
+// Checker says whether configurations and the straight lines between them are
+// free. collision.Checker is one. An error with a code other than
+// SELF_COLLISION, SCENE_COLLISION and ZONE_NOT_GRANTED ends the planning. The
+// slices remain the caller's. It must be safe for concurrent use.
+type Checker interface {
+	Check(q []float64) (*robot.Clearance, error)
+	CheckSegment(from, to []float64) (*robot.Clearance, error)
+}
+
+// How far outside its limits a joint may be where a path starts: what servo lag
+// and sensor noise make of a joint that rests at its limit. They equal the
+// tolerance in which a start state counts as unmoved.
+const (
+	StartToleranceAngle    = 0.02 // rad
+	StartToleranceDistance = 2e-3 // m
+)
+
+// Planner plans for one robot. It is immutable and may be used from any
+// goroutine; its methods don't block but for the work they do.
+type Planner struct {
+	m       *robot.Model
+	tree    *kinematics.Tree
+	checker Checker
+	names   []string
+	spans   []bool // by active joint: continuous, so that whole turns don't matter
+}
+
+// New returns a planner. A nil checker is refused: a robot without a checker is
+// not a robot without obstacles.
+func New(m *robot.Model, tree *kinematics.Tree, c Checker) (*Planner, error) {
+	if m == nil || m.Description == nil || tree == nil || c == nil {
+		return nil, robot.Errf(robot.CodeInvalidArgument, "planner", "needs a model, its kinematics and a checker")
+	}
+	if len(m.Limits) != m.DoF() || tree.DoF() != m.DoF() {
+		return nil, robot.Errf(robot.CodeInvalidArgument, "planner", "limits and kinematics don't belong to the same robot")
+	}
+	p := &Planner{m: m, tree: tree, checker: c, names: m.JointNames(), spans: make([]bool, m.DoF())}
+	for i, l := range m.Limits {
+		p.spans[i] = !l.Bounded && m.Joints[m.Active[i]].Type == robot.Continuous
+		if l.Bounded && !(l.Lower <= l.Upper) || !l.Bounded && !p.spans[i] {
+			return nil, robot.Errf(robot.CodeInvalidArgument, p.names[i], "joint has no usable position limits")
+		}
+	}
+	for _, i := range m.Arm {
+		if i < 0 || i >= m.DoF() {
+			return nil, robot.Errf(robot.CodeInvalidArgument, "arm", "names a joint that the robot doesn't have")
+		}
+	}
+	// A follower that doesn't turn in whole multiples of its master makes the
+	// master's whole turns matter.
+	for i := range m.Joints {
+		if k := m.Joints[i].Mimic; k != nil && k.Joint >= 0 && k.Joint < len(m.Joints) {
+			if a := m.Joints[k.Joint].Active; a >= 0 &&
+				(k.Multiplier != math.Trunc(k.Multiplier) || m.Joints[i].Type == robot.Prismatic) {
+				p.spans[a] = false
+			}
+		}
+	}
+	return p, nil
+}
+
+// unit returns the unit of an active joint.
+func (p *Planner) unit(i int) string { return p.m.Joints[p.m.Active[i]].Type.Unit() }
+
+// clamp moves q to the nearest value inside joint i's limits.
+func (p *Planner) clamp(i int, q float64) float64 {
+	if l := &p.m.Limits[i]; l.Bounded {
+		return min(max(q, l.Lower), l.Upper)
+	}
+	return q
+}
+
+// nearTurn returns the representation of q nearest to ref for a joint whose
+// whole turns don't matter, and q itself for others.
+func (p *Planner) nearTurn(i int, q, ref float64) float64 {
+	if !p.spans[i] {
+		return q
+	}
+	return ref + math.Remainder(q-ref, 2*math.Pi)
+}
+
+func (p *Planner) checkVector(name string, q []float64) error {
+	if len(q) != len(p.names) {
+		return robot.Errf(robot.CodeInvalidArgument, name, "has %d elements, the robot has %d joints", len(q), len(p.names))
+	}
+	for i, x := range q {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return robot.Errf(robot.CodeInvalidArgument, name+"."+p.names[i], "isn't a finite number")
+		}
+	}
+	return nil
+}
+
+// checkLimits refuses a configuration with a joint farther than the tolerance
+// outside its limits.
+func (p *Planner) checkLimits(name string, q []float64, angle, distance float64) error {
+	for i, x := range q {
+		tolerance := angle
+		if p.unit(i) == "m" {
+			tolerance = distance
+		}
+		if in := p.clamp(i, x); math.Abs(x-in) > tolerance {
+			side := "below its lower"
+			if x > in {
+				side = "above its upper"
+			}
+			e := robot.LimitErr(robot.CodeJointLimit, name+"."+p.names[i], x, in, p.unit(i), fmt.Sprintf("joint %s is %s limit", p.names[i], side))
+			e.Nearest = []robot.Quantity{{Name: p.names[i], Value: in, Unit: p.unit(i)}}
+			return e
+		}
+	}
+	return nil
+}
+
+// isContact reports whether an error is an answer of the checker about bodies,
+// and not a failure to answer.
+func isContact(err error) bool {
+	switch robot.CodeOf(err) {
+	case robot.CodeSelfCollision, robot.CodeSceneCollision, robot.CodeZoneNotGranted:
+		return true
+	}
+	return false
+}
