@@ -1,0 +1,108 @@
+package motion
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/robot"
+)
+
+// movedRad is the smallest change of a joint that a card names as a move, rad or m.
+const movedRad = 1e-4
+
+// Card says what the motion would do and what its rehearsal found (G30).
+func (x *moveAction) Card() gate.Card {
+	r, names := x.rehearsal, x.motion.Trajectory.Joints
+	start, end := x.motion.Trajectory.Start(), x.motion.Trajectory.End()
+	var moves []string
+	for i, n := range names {
+		if math.Abs(end[i]-start[i]) > movedRad {
+			moves = append(moves, fmt.Sprintf("%s %.3f → %.3f %s", n, start[i], end[i], x.arm.unit(i)))
+		}
+	}
+	if len(moves) == 0 {
+		moves = []string{"nothing; the robot is there already"}
+	}
+	facts := []gate.Fact{
+		{Label: "Moves", Text: strings.Join(moves, ", ")},
+		{Label: "Rehearsed", Text: fmt.Sprintf("%.2f s in %s", r.Duration, r.Simulator)},
+		{Label: "Top speed", Text: x.topSpeed()},
+	}
+	if t := x.topEffort(); t != "" {
+		facts = append(facts, gate.Fact{Label: "Top effort", Text: t})
+	}
+	facts = append(facts, gate.Fact{Label: "Clearance", Text: clearanceText(r.Clearance)},
+		gate.Fact{Label: "Ends at", Text: fmt.Sprintf("%s (%.3f, %.3f, %.3f) m in %s",
+			x.arm.Model.Links[x.arm.Model.Tip].Name, r.EndPosition[0], r.EndPosition[1], r.EndPosition[2],
+			x.arm.Model.Links[x.arm.Model.Root].Name)})
+	if g := x.motion.Grip; g != nil {
+		facts = append(facts, gate.Fact{Label: "Grip", Text: gripText(*g, r.Gripped)})
+	}
+	// What the model assumes shapes every motion; the joints' own assumptions
+	// matter for the joints that move.
+	assumed := append([]string(nil), x.arm.Model.Assumed...)
+	for i, n := range names {
+		if math.Abs(end[i]-start[i]) > movedRad && len(x.arm.Model.Limits[i].Assumed) > 0 {
+			assumed = append(assumed, fmt.Sprintf("%s of %s", strings.Join(x.arm.Model.Limits[i].Assumed, " and "), n))
+		}
+	}
+	assumed = append(assumed, r.Assumed...)
+	card := gate.Card{Facts: facts, Assumed: assumed}
+	if data, err := json.Marshal(r); err == nil {
+		card.Data = data
+	}
+	return card
+}
+
+// topSpeed names the joint that comes closest to its limit, and the tool's speed.
+func (x *moveAction) topSpeed() string {
+	best, at := -1.0, -1
+	for i, j := range x.rehearsal.Joints {
+		if j.VelocityLimit > 0 && j.PeakVelocity/j.VelocityLimit > best {
+			best, at = j.PeakVelocity/j.VelocityLimit, i
+		}
+	}
+	tool := fmt.Sprintf("tool %.3f m/s", x.rehearsal.PeakToolSpeed)
+	if at < 0 {
+		return tool
+	}
+	j := x.rehearsal.Joints[at]
+	return fmt.Sprintf("%s %.3f of %.3f %s/s, %s", j.Joint, j.PeakVelocity, j.VelocityLimit, x.arm.unit(at), tool)
+}
+
+// topEffort names the joint that comes closest to its effort limit.
+func (x *moveAction) topEffort() string {
+	best, at := -1.0, -1
+	for i, j := range x.rehearsal.Joints {
+		if j.EffortLimit > 0 && j.PeakEffort/j.EffortLimit > best {
+			best, at = j.PeakEffort/j.EffortLimit, i
+		}
+	}
+	if at < 0 {
+		return ""
+	}
+	j := x.rehearsal.Joints[at]
+	u := "N·m"
+	if x.arm.unit(at) == "m" {
+		u = "N"
+	}
+	return fmt.Sprintf("%s %.2f of %.2f %s", j.Joint, j.PeakEffort, j.EffortLimit, u)
+}
+
+func clearanceText(c *robot.Clearance) string {
+	if c == nil {
+		return "nothing that could be touched"
+	}
+	return fmt.Sprintf("%.1f mm between %s and %s at %.2f s", c.Distance*1000, c.A, c.B, c.At)
+}
+
+func gripText(g robot.Grip, gripped string) string {
+	s := fmt.Sprintf("at most %.2f at the gripper joint", g.MaxEffort)
+	if gripped != "" {
+		return s + ", closes on " + gripped
+	}
+	return s + ", closes on nothing"
+}

@@ -1,0 +1,38 @@
+package motion
+
+import (
+	"errors"
+
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/robot"
+)
+
+// gateErr turns a robot.Error into the gate's own error with the same code. An
+// error without a code is an unknown outcome: nothing is claimed about it.
+func gateErr(err error) *gate.Error {
+	if err == nil {
+		return nil
+	}
+	var ge *gate.Error
+	if errors.As(err, &ge) {
+		return ge
+	}
+	var re *robot.Error
+	if !errors.As(err, &re) {
+		return &gate.Error{Code: gate.CodeUnknownOutcome, Text: err.Error(), Err: err}
+	}
+	out := &gate.Error{Code: gate.Code(re.Code), Where: re.Where, Text: re.Text, Err: err}
+	out.Value, out.Limit = quantity(re.Value), quantity(re.Limit)
+	for _, q := range re.Nearest {
+		out.Nearest = append(out.Nearest, gate.Quantity(q))
+	}
+	return out
+}
+
+func quantity(q *robot.Quantity) *gate.Quantity {
+	if q == nil {
+		return nil
+	}
+	g := gate.Quantity(*q)
+	return &g
+}

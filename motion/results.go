@@ -1,0 +1,140 @@
+package motion
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+// The results of the tools, as CONTRACT's agents see them: SI units, measured
+// values only. encoding/json sorts the maps' keys.
+
+type poseResult struct {
+	Position    [3]float64 `json:"position"`
+	Orientation [4]float64 `json:"orientation"` // w,x,y,z
+}
+
+func poseOf(p robot.Pose) poseResult {
+	return poseResult{Position: p.P, Orientation: [4]float64{p.Q.W, p.Q.V[0], p.Q.V[1], p.Q.V[2]}}
+}
+
+type motionResult struct {
+	Positions        map[string]float64  `json:"positions,omitempty"`
+	DurationS        float64             `json:"duration_s"`
+	MaxTrackingError *float64            `json:"max_tracking_error,omitempty"`
+	Tip              *poseResult         `json:"tip,omitempty"`
+	Gripped          string              `json:"gripped,omitempty"`
+	Outcome          robot.OutcomeStatus `json:"outcome"`
+	MeasuredAt       *time.Time          `json:"measured_at,omitempty"`
+	Mode             robot.Mode          `json:"mode"`
+	Backend          string              `json:"backend"`
+	Rehearsal        *robot.Rehearsal    `json:"rehearsal"`
+}
+
+// text says the outcome in one line for the model.
+func (r motionResult) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s after %.2f s", r.Outcome, r.DurationS)
+	if r.Tip != nil {
+		fmt.Fprintf(&b, "; tip measured at (%.4f, %.4f, %.4f) m", r.Tip.Position[0], r.Tip.Position[1], r.Tip.Position[2])
+	} else {
+		b.WriteString("; where it is was not measured")
+	}
+	if r.Gripped != "" {
+		fmt.Fprintf(&b, "; holding %s", r.Gripped)
+	}
+	fmt.Fprintf(&b, " (%s, %s)", r.Mode, r.Backend)
+	return b.String()
+}
+
+type commandResult struct {
+	Outcome    robot.OutcomeStatus `json:"outcome"`
+	Enabled    *bool               `json:"enabled,omitempty"`
+	EStopped   *bool               `json:"estopped,omitempty"`
+	Positions  map[string]float64  `json:"positions,omitempty"`
+	MeasuredAt *time.Time          `json:"measured_at,omitempty"`
+	DurationS  float64             `json:"duration_s"`
+	Mode       robot.Mode          `json:"mode"`
+	Backend    string              `json:"backend"`
+}
+
+type planResult struct {
+	PlanID    string           `json:"plan_id"`
+	Digest    string           `json:"digest"`
+	ExpiresAt time.Time        `json:"expires_at"`
+	DurationS float64          `json:"duration_s"`
+	Rehearsal *robot.Rehearsal `json:"rehearsal"`
+}
+
+type setpointResult struct {
+	Value    float64 `json:"value"`
+	Measured bool    `json:"measured"`
+}
+
+type stateResult struct {
+	Positions  map[string]float64        `json:"positions,omitempty"`
+	Velocities map[string]float64        `json:"velocities,omitempty"`
+	Efforts    map[string]float64        `json:"efforts,omitempty"`
+	Setpoints  map[string]setpointResult `json:"setpoints,omitempty"`
+	Tip        *poseResult               `json:"tip,omitempty"`
+	MeasuredAt time.Time                 `json:"measured_at"`
+	AgeS       float64                   `json:"age_s"`
+	Moving     bool                      `json:"moving"`
+	Mode       robot.Mode                `json:"mode"`
+	Backend    string                    `json:"backend"`
+	Enabled    bool                      `json:"enabled"`
+	EStopped   bool                      `json:"estopped"`
+	Held       string                    `json:"held,omitempty"`
+	Faults     []robot.Fault             `json:"faults"`
+}
+
+type jointResult struct {
+	Name    string             `json:"name"`
+	Type    string             `json:"type"`
+	Unit    string             `json:"unit"`
+	Parent  string             `json:"parent"`
+	Child   string             `json:"child"`
+	Limits  *robot.JointLimits `json:"limits,omitempty"`
+	Mimics  string             `json:"mimics,omitempty"`
+	Home    *float64           `json:"home,omitempty"`
+	InArm   bool               `json:"in_arm"`
+	Gripper bool               `json:"gripper"`
+}
+
+type describeResult struct {
+	Robot   string        `json:"robot"`
+	Mode    robot.Mode    `json:"mode"`
+	Backend string        `json:"backend"`
+	Port    string        `json:"port,omitempty"`
+	Root    string        `json:"root"`
+	Tip     string        `json:"tip"`
+	DoF     int           `json:"dof"`
+	Links   []string      `json:"links"`
+	Joints  []jointResult `json:"joints"`
+	Scene   []string      `json:"scene_bodies"`
+	Zones   []string      `json:"guarded_zones"`
+	Assumed []string      `json:"assumed"`
+}
+
+type actuatorsResult struct {
+	Actuators []robot.Actuator `json:"actuators"`
+}
+
+type rehearseResult struct {
+	DurationS float64          `json:"duration_s"`
+	Rehearsal *robot.Rehearsal `json:"rehearsal"`
+}
+
+// byName zips names and values; values must be as long as names.
+func byName(names []string, values []float64) map[string]float64 {
+	if len(values) != len(names) {
+		return nil
+	}
+	m := make(map[string]float64, len(names))
+	for i, n := range names {
+		m[n] = values[i]
+	}
+	return m
+}

@@ -1,0 +1,138 @@
+package motion_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/motion"
+	"github.com/tau-robot/tau/motion/planning"
+	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/builtin"
+	"github.com/tau-robot/tau/sim"
+)
+
+// rig is the so101 in the simulator with the tools on it.
+type rig struct {
+	t     testing.TB
+	model *robot.Model
+	robot *sim.Robot
+	tools map[string]gate.Tool
+	now   time.Time
+	count int
+}
+
+type rigOptions struct {
+	scene   robot.Scene
+	start   []float64
+	checker planning.Checker
+	faults  []sim.Fault
+	off     bool
+	// rehearser saves compiling the scene again; nil makes one
+	rehearser motion.Rehearser
+}
+
+func newRig(t testing.TB, o rigOptions) *rig {
+	t.Helper()
+	m, err := builtin.Load("so101")
+	require.NoError(t, err)
+	r, err := sim.New(sim.Options{Model: m, Scene: &o.scene, Clock: sim.Fast, Seed: 1, Start: o.start, Faults: o.faults, Disabled: o.off})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	reh := o.rehearser
+	if reh == nil {
+		reh, err = sim.NewRehearser(m, &o.scene, 1, sim.RehearserOptions{})
+		require.NoError(t, err)
+	}
+	g := &rig{t: t, model: m, robot: r, tools: map[string]gate.Tool{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	p, err := motion.New(motion.Config{
+		Arms: map[string]motion.Arm{"sim": {Model: m, Scene: o.scene, Backend: r, Rehearser: reh, Checker: o.checker}},
+		Now:  func() time.Time { return g.now }, Seed: 1,
+	})
+	require.NoError(t, err)
+	for _, tool := range p.Tools() {
+		g.tools[tool.Spec().Name] = tool
+	}
+	return g
+}
+
+// call is a call as the gate would hand it on.
+func (g *rig) call(tool, args string) gate.Call {
+	g.count++
+	return gate.Call{
+		ID: "call", Tool: tool, Args: json.RawMessage(args), Principal: "tester", Origin: "test",
+		Session: gate.Session{Name: "s", Mode: gate.ModeSim, Backend: "sim"}, Progress: func(string) {},
+	}
+}
+
+// prepare asks a tool for its action.
+func (g *rig) prepare(tool, args string) (gate.Action, error) {
+	t := g.tools[tool]
+	require.NotNil(g.t, t, tool)
+	return t.Prepare(context.Background(), g.call(tool, args))
+}
+
+// do prepares, checks and runs a tool, and decodes its result into out.
+func (g *rig) do(tool, args string, out any) error {
+	act, err := g.prepare(tool, args)
+	if err != nil {
+		return err
+	}
+	if err := act.Check(context.Background()); err != nil {
+		return err
+	}
+	res, err := act.Run(context.Background())
+	if out != nil && res.Data != nil {
+		require.NoError(g.t, json.Unmarshal(res.Data, out))
+	}
+	return err
+}
+
+// must is do without an error.
+func (g *rig) must(tool, args string, out any) {
+	g.t.Helper()
+	require.NoError(g.t, g.do(tool, args, out))
+}
+
+// rehearsalCause is the error that a refused rehearsal wraps.
+func rehearsalCause(err error) error {
+	var re *robot.Error
+	if !errors.As(err, &re) {
+		return nil
+	}
+	return re.Err
+}
+
+func (g *rig) positions() []float64 {
+	st, err := g.robot.State(context.Background())
+	require.NoError(g.t, err)
+	return st.Positions
+}
+
+// moved is what the tests read of a motion's result.
+type moved struct {
+	Positions        map[string]float64 `json:"positions"`
+	DurationS        float64            `json:"duration_s"`
+	MaxTrackingError float64            `json:"max_tracking_error"`
+	Outcome          string             `json:"outcome"`
+	Mode             string             `json:"mode"`
+	Backend          string             `json:"backend"`
+	Gripped          string             `json:"gripped"`
+	Tip              struct {
+		Position    [3]float64 `json:"position"`
+		Orientation [4]float64 `json:"orientation"`
+	} `json:"tip"`
+	Rehearsal *robot.Rehearsal `json:"rehearsal"`
+}
+
+type planned struct {
+	PlanID    string    `json:"plan_id"`
+	Digest    string    `json:"digest"`
+	ExpiresAt time.Time `json:"expires_at"`
+	DurationS float64   `json:"duration_s"`
+}

@@ -1,0 +1,98 @@
+package motion
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+// The bounds of the watch: a joint may be off its rehearsed course by watchBase,
+// plus what it moves in watchLag at its commanded speed there, since a real servo
+// lags by another time than the simulated one.
+const (
+	watchBaseRad = 0.05
+	watchBaseM   = 0.005
+	watchLag     = 0.06 // s
+)
+
+// watch compares a running motion with its rehearsal. The backend's own following
+// error bound compares the robot with the command; this compares it with what the
+// person was shown. A grip meets its object where the object
+// is, so its own joint isn't held to the rehearsed course.
+type watch struct {
+	x       *moveAction
+	base    []float64
+	grip    int // the joint of a grip, which may meet its object earlier or later; else -1
+	q, v, a []float64
+
+	mu  sync.Mutex
+	dev *robot.Error
+}
+
+func newWatch(x *moveAction) *watch {
+	n := len(x.motion.Trajectory.Joints)
+	grip := -1
+	if x.motion.Grip != nil && x.arm.Model.Gripper != nil {
+		grip = x.arm.Model.Gripper.Joint
+	}
+	return &watch{
+		x: x, grip: grip, base: x.arm.perJoint(watchBaseRad, watchBaseM),
+		q: make([]float64, n), v: make([]float64, n), a: make([]float64, n),
+	}
+}
+
+// check returns the first deviation, once; it is called from Execute's goroutine.
+func (w *watch) check(p robot.Progress) *robot.Error {
+	if p.State.Positions == nil || w.dev != nil {
+		return nil
+	}
+	r := w.x.rehearsal
+	if len(r.Trace) == 0 || !(r.SamplePeriod > 0) {
+		return nil
+	}
+	w.x.motion.Trajectory.Sample(p.T, w.q, w.v, w.a)
+	for i, got := range p.State.Positions {
+		if i == w.grip {
+			continue
+		}
+		want := traceAt(r, p.T, i)
+		bound := w.base[i] + watchLag*math.Abs(w.v[i])
+		if d := math.Abs(got - want); !(d <= bound) {
+			u := w.x.arm.unit(i)
+			e := &robot.Error{
+				Code: robot.CodeDeviation, Where: w.x.motion.Trajectory.Joints[i],
+				Text:  fmt.Sprintf("left its rehearsed course at %.2f s", p.T),
+				Value: &robot.Quantity{Value: d, Unit: u}, Limit: &robot.Quantity{Value: bound, Unit: u},
+			}
+			w.mu.Lock()
+			w.dev = e
+			w.mu.Unlock()
+			return e
+		}
+	}
+	return nil
+}
+
+// deviation returns what check found, or nil.
+func (w *watch) deviation() *robot.Error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dev
+}
+
+// traceAt interpolates the rehearsed position of joint i at time t, s.
+func traceAt(r robot.Rehearsal, t float64, i int) float64 {
+	last := len(r.Trace) - 1
+	x := t / r.SamplePeriod
+	if x <= 0 {
+		return r.Trace[0][i]
+	}
+	k := int(x)
+	if k >= last {
+		return r.Trace[last][i]
+	}
+	f := x - float64(k)
+	return r.Trace[k][i]*(1-f) + r.Trace[k+1][i]*f
+}
