@@ -1,0 +1,107 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tau-robot/tau/gate"
+)
+
+const (
+	// graceAfterWait is how much longer than Options.Wait a call may take that
+	// moves nothing: call_status waits up to Wait by itself, and clients give up
+	// on a call after 60 s.
+	graceAfterWait = 10 * time.Second
+	// cancelWait bounds how long a cancelled call's handler stays for the end of
+	// the controlled stop. The stop itself doesn't depend on it.
+	cancelWait = 10 * time.Second
+)
+
+// Why an open call was ended from this side.
+var (
+	errSessionEnded = errors.New("the client ended its session")
+	errShutdown     = errors.New("the bridge is shutting down")
+)
+
+// call carries one tools/call to the gate and waits for its answer: to the end, to
+// the time-out, after which the call belongs to the bridge and the answer is
+// pending, or to the end of ctx, which withdraws the question or stops the motion.
+// It doesn't return an error: what goes wrong is an answer.
+func (t *tenant) call(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.CallToolResult, err error) {
+	inv := gate.Invocation{
+		Tool:      req.Params.Name,
+		Args:      req.Params.Arguments,
+		Session:   t.session,
+		Principal: t.principal,
+		Origin:    origin,
+	}
+	if req.Extra != nil {
+		inv.ToolUseID = req.Extra.Header.Get(headerRequestID)
+		if raw, ok := req.Extra.Header[headerArgs]; ok { // all but batches
+			inv.Args = []byte(raw[0])
+		}
+	}
+	defer func() { // a fault here must not end the bridge, nor let anything through
+		if r := recover(); r != nil {
+			t.srv.log.Error("mcp: a call panicked", "tool", inv.Tool, "panic", fmt.Sprint(r))
+			res, err = sdkResult(errorAnswer(inv.Tool, gate.StatusUnknown, gate.CodeUnknownOutcome,
+				"The bridge failed inside this call; what it did can't be known.")), nil
+		}
+	}()
+	if isStop(inv.Tool) {
+		return sdkResult(t.srv.caller.Call(context.WithoutCancel(ctx), inv)), nil
+	}
+	ctx, release, ok := t.open(ctx, req.Session.ID())
+	if !ok {
+		return sdkResult(errorAnswer(inv.Tool, gate.StatusRefused, gate.CodeOverload,
+			"The bridge takes no further calls now: "+t.refusal())), nil
+	}
+	defer release()
+	p := startProgress(ctx, req.Params.GetProgressToken(), req.Session.NotifyProgress)
+	defer p.close()
+	if p != nil {
+		inv.Progress = p.report
+	}
+	limit := t.srv.wait
+	if tier, known := t.srv.tiers[inv.Tool]; known && tier != gate.TierPhysical {
+		limit += graceAfterWait
+	}
+	ticket := t.srv.caller.Submit(inv)
+	p.report("call " + ticket.ID())
+	return sdkResult(await(ctx, ticket, limit)), nil
+}
+
+// await waits for the ticket as call says.
+func await(ctx context.Context, ticket gate.Ticket, limit time.Duration) gate.Answer {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-ticket.Done():
+		return ticket.Answer()
+	case <-ctx.Done():
+	case <-timer.C:
+		if ctx.Err() == nil {
+			return ticket.Answer()
+		}
+	}
+	ticket.Cancel(reason(ctx))
+	timer.Reset(cancelWait)
+	select {
+	case <-ticket.Done():
+	case <-timer.C:
+	}
+	return ticket.Answer()
+}
+
+func reason(ctx context.Context) string {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errSessionEnded), errors.Is(cause, errShutdown):
+		return cause.Error()
+	default:
+		return "the client cancelled the call"
+	}
+}

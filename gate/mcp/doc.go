@@ -1,0 +1,48 @@
+// Package mcp serves a gate's catalog to agents over the Model Context Protocol,
+// on the official Go SDK: Streamable HTTP on loopback, every protocol revision
+// that the SDK speaks (2024-11-05 to 2026-07-28).
+//
+// It sits on the agent's side of the gate. It holds a [gate.Caller] and nothing
+// else of the gate: it can call, wait, cancel and stop. Nothing that arrives here
+// can approve anything (G31, G32): no elicitation, sampling or other question is
+// ever sent to a client, and a message that answers one is refused.
+//
+// It must never import gate/approver/…, gate/approval, gate/lane, gate/events,
+// cmd, or anything that can produce a decision; a test holds it to that.
+//
+// # How a request walks through
+//
+//	HTTP request ─► Host, Origin, bearer token      guard.go
+//	             ─► body read once, bounded         guard.go
+//	             ─► strict envelope                 envelope.go
+//	             ─► stop and estop act here         stop.go
+//	             ─► the SDK's transport             http.go, tenant.go
+//	             ─► the gate, through gate.Caller   call.go
+//
+// # Raw arguments
+//
+// The SDK decodes a message loosely: of duplicate members it keeps one, it ignores
+// members that it doesn't know and everything behind the first JSON value, it turns
+// a lone surrogate into U+FFFD, and in the newest revision it refuses a whole
+// request for a number that no double holds. The envelope (everything but the
+// arguments) is therefore checked here first, on the bytes as they came, and a
+// message that isn't strict never reaches the SDK. The value of params.arguments
+// never reaches it at all: it goes around it to [gate.Invocation.Args], byte for
+// byte (TestG7_ArgumentsReachTheGateByteForByte), so decoding it strictly stays the
+// gate's work, and what was wrong with it is in the gate's log. Only in a batch,
+// which 2025-03-26 alone has, do the arguments go through the SDK, which carries
+// them as json.RawMessage.
+//
+// # Cancelling
+//
+// An open call ends early in these ways: notifications/cancelled in the revisions
+// up to 2025-11-25, whose text says that a lost connection is not a cancel; the
+// end of the POST in 2026-07-28, where it is one; DELETE of the transport session;
+// and [Server.Shutdown]. Each of them is [gate.Ticket.Cancel]: the question is
+// withdrawn or the motion stopped. A call that was answered "pending" is no longer
+// open and none of these touch it (G49).
+//
+// # Concurrency
+//
+// Everything exported may be used from any goroutine.
+package mcp

@@ -1,0 +1,125 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// ServeHTTP serves one request. Who may not come in learns nothing but the status.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !loopbackHost(r.Host) {
+		http.Error(w, "this server answers to localhost only", http.StatusForbidden)
+		return
+	}
+	if err := s.cross.Check(r); err != nil || !sameOrigin(r) {
+		http.Error(w, "a request from another origin", http.StatusForbidden)
+		return
+	}
+	id, ok := identity{}, false
+	if secret, has := bearer(r); has {
+		id, ok = s.tokens.lookup(secret)
+	}
+	if !ok {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="tau robot"`)
+		http.Error(w, "a bearer token is required", http.StatusUnauthorized)
+		return
+	}
+	if r.URL.Path != Path {
+		http.Error(w, "not found", http.StatusNotFound)
+		return
+	}
+	t := s.tenant(id)
+	ctx := context.WithValue(r.Context(), tenantKey{}, t)
+	r = r.Clone(ctx)
+	r.Header.Del(headerRequestID)
+	r.Header.Del(headerArgs)
+	version := r.Header.Get(headerVersion)
+	hang := r.Method == http.MethodGet
+	if r.Method == http.MethodPost {
+		msgs, done := s.servePost(w, r, t, version >= modern)
+		if done {
+			return
+		}
+		hang = msgs[0].method == methodListen
+	}
+	leave, ok := t.enter()
+	if !ok {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, fmt.Sprintf("%d requests with this token are in flight, and that is the limit", s.maxRequests),
+			http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
+	if !s.begin(hang) {
+		http.Error(w, errShutdown.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer s.end(hang)
+	if r.Method == http.MethodDelete {
+		// The SDK waits for the session's requests to end, so they are ended first.
+		t.cancelTransport(r.Header.Get(headerSession), errSessionEnded)
+	}
+	if hang {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer context.AfterFunc(s.streams, cancel)()
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	w = &deadlineWriter{ResponseWriter: w, rc: http.NewResponseController(w), timeout: writeTimeout}
+	if version >= modern {
+		s.stateless.ServeHTTP(w, r)
+		return
+	}
+	s.legacy.ServeHTTP(w, r)
+}
+
+// servePost reads and checks a POST. Either it has answered it, or it returns at
+// least one message and r holds the body again.
+func (s *Server) servePost(w http.ResponseWriter, r *http.Request, t *tenant, modern bool) (_ []message, done bool) {
+	body, rerr := s.readBody(w, r)
+	msgs, batch, perr := parseBody(body)
+	if perr == nil {
+		perr = rerr
+	}
+	stops := t.stop(r.Context(), body, msgs, perr)
+	var note string
+	if len(stops) > 0 && perr != nil {
+		note = "; the stop in it was carried out"
+		s.log.Warn("mcp: a stop came in a message that is otherwise refused", "error", perr)
+	}
+	var be *bodyError
+	switch {
+	case errors.As(rerr, &be):
+		http.Error(w, be.text+note, be.status)
+		return nil, true
+	case perr != nil && len(msgs) == 1 && len(stops) == 1 && msgs[0].id != nil:
+		// The stop is what was asked for, so its verdict is the answer.
+		writeStop(w, modern, msgs[0].id, stops[0])
+		return nil, true
+	case perr != nil:
+		code := rpcInvalidRequest
+		if len(msgs) == 0 || msgs[len(msgs)-1].method == "" {
+			code = rpcParseError
+		}
+		writeRPC(w, http.StatusBadRequest, nil, nil, &rpcError{code, perr.Error() + note})
+		return nil, true
+	case r.Header.Get("Content-Encoding") != "":
+		http.Error(w, "a content encoding is not supported", http.StatusUnsupportedMediaType)
+		return nil, true
+	case len(stops) == 1 && !batch:
+		writeStop(w, modern, msgs[0].id, stops[0])
+		return nil, true
+	}
+	if m := msgs[0]; !batch && m.method == methodCall {
+		r.Header.Set(headerRequestID, idText(m.id))
+		r.Header.Set(headerArgs, string(m.args))
+		body = withoutArgs(body, m)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+	return msgs, false
+}

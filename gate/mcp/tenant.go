@@ -1,0 +1,148 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// tenant is everything that belongs to one token: an SDK server of its own, so
+// that neither the SDK's sessions nor its notifications cross tokens, and the
+// token's open calls.
+type tenant struct {
+	identity
+	srv *Server
+	sdk *sdk.Server
+
+	mu       sync.Mutex
+	requests int // HTTP requests in flight
+	flights  map[*flight]struct{}
+	closed   bool
+}
+
+// flight is an open call: one that still holds its client's request.
+type flight struct {
+	transport string // the SDK's session id; "" when the revision has none
+	cancel    context.CancelCauseFunc
+}
+
+func newTenant(srv *Server, id identity) *tenant {
+	t := &tenant{identity: id, srv: srv, flights: make(map[*flight]struct{})}
+	t.sdk = sdk.NewServer(
+		&sdk.Implementation{Name: "tau-robot", Title: "tau robot", Version: srv.version},
+		&sdk.ServerOptions{
+			Instructions: srv.instructions,
+			Logger:       srv.log,
+			PageSize:     max(len(srv.tools), 1), // one page: the whole catalog
+			// Tools and nothing else: no logging, prompts, resources, or list changes.
+			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+			GetSessionID: func() string {
+				t.makeRoom()
+				return rand.Text()
+			},
+		})
+	for _, tool := range srv.tools {
+		t.sdk.AddTool(tool, t.call)
+	}
+	// A name that the catalog lacks must reach the gate too, which refuses and logs
+	// it (G8); the SDK would answer by itself.
+	t.sdk.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+			if call, ok := req.(*sdk.CallToolRequest); ok && method == methodCall {
+				return t.call(ctx, call)
+			}
+			return next(ctx, method, req)
+		}
+	})
+	return t
+}
+
+// open registers an open call. The returned context ends with ctx, or with a cause
+// when the call is cancelled from this side; release must be called at the end.
+func (t *tenant) open(ctx context.Context, transport string) (_ context.Context, release func(), ok bool) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	f := &flight{transport: transport, cancel: cancel}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || len(t.flights) >= t.srv.maxOpen {
+		cancel(nil)
+		return nil, nil, false
+	}
+	t.flights[f] = struct{}{}
+	return ctx, func() {
+		cancel(nil)
+		t.mu.Lock()
+		delete(t.flights, f)
+		t.mu.Unlock()
+	}, true
+}
+
+func (t *tenant) refusal() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errShutdown.Error() + "."
+	}
+	return fmt.Sprintf("%d calls with this token are open, and %d is the limit.", len(t.flights), t.srv.maxOpen)
+}
+
+// cancelTransport cancels the open calls of one transport session.
+func (t *tenant) cancelTransport(id string, cause error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for f := range t.flights {
+		if f.transport == id {
+			f.cancel(cause)
+		}
+	}
+}
+
+// close cancels every open call and takes no further one.
+func (t *tenant) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	for f := range t.flights {
+		f.cancel(errShutdown)
+	}
+}
+
+// enter counts an HTTP request in and reports whether there is room for it.
+func (t *tenant) enter() (leave func(), ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.requests >= t.srv.maxRequests {
+		return nil, false
+	}
+	t.requests++
+	return func() {
+		t.mu.Lock()
+		t.requests--
+		t.mu.Unlock()
+	}, true
+}
+
+// makeRoom ends the oldest transport session without an open call when the token
+// has as many as it may. Clients that forget to end theirs don't lock anyone out.
+func (t *tenant) makeRoom() {
+	var n int
+	var oldest *sdk.ServerSession
+	t.mu.Lock()
+	busy := make(map[string]bool, len(t.flights))
+	for f := range t.flights {
+		busy[f.transport] = true
+	}
+	t.mu.Unlock()
+	for ss := range t.sdk.Sessions() { // in the order they began
+		n++
+		if oldest == nil && !busy[ss.ID()] {
+			oldest = ss
+		}
+	}
+	if n >= t.srv.maxSessions && oldest != nil {
+		_ = oldest.Close() // idle, so this doesn't wait
+	}
+}
