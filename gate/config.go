@@ -20,6 +20,9 @@ const (
 	refusedFor = 60 * time.Second
 	// logWait bounds how long a stop's answer waits for its own log entry.
 	logWait = time.Second
+	// stopGrace is how much longer than StopWait, at which a backend's context
+	// ends, its last verdict is waited for.
+	stopGrace = 500 * time.Millisecond
 	// maxKept bounds the ended calls that call_status can tell of.
 	maxKept = 1000
 )

@@ -96,8 +96,5 @@ func (l *limiter) get(k rateKey, r Rate) *rate.Limiter {
 }
 
 func overLimit(where string, r Rate) error {
-	return &Error{
-		Code: CodeRateLimited, Where: where, Text: "too many calls; it was not run",
-		Limit: &Quantity{Value: r.PerSecond, Unit: "calls/s"},
-	}
+	return Errf(CodeRateLimited, where, "too many calls, %g a second and %d at once are allowed; it was not run", r.PerSecond, r.Burst)
 }

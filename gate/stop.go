@@ -118,7 +118,7 @@ func stopperName(s Stopper) string {
 // wait collects the verdicts until all are in or StopWait has passed.
 func (r *stopRun) wait(reason, note string) StopReport {
 	defer r.end()
-	timer := time.NewTimer(r.g.cfg.StopWait)
+	timer := time.NewTimer(r.g.cfg.StopWait + stopGrace)
 	defer timer.Stop()
 	in := make([]bool, len(r.g.cfg.Stoppers))
 	for range r.g.cfg.Stoppers {
