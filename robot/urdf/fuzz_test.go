@@ -1,0 +1,147 @@
+package urdf_test
+
+import (
+	"math"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/urdf"
+)
+
+// The parsers never panic, refuse with a code and a place, and what they let
+// through holds the promises of the types.
+
+func refusal(t *testing.T, err error) {
+	require.Contains(t, []robot.Code{robot.CodeInvalidArgument, robot.CodeNotSupported}, robot.CodeOf(err))
+	for _, f := range urdf.Findings(err) {
+		require.Positive(t, f.Line, "%v", err)
+	}
+}
+
+func finite(t *testing.T, vs ...float64) {
+	for _, v := range vs {
+		require.False(t, math.IsNaN(v) || math.IsInf(v, 0))
+	}
+}
+
+func FuzzParseURDF(f *testing.F) {
+	f.Add([]byte(threeJoints))
+	f.Add([]byte(bot(joint(limit + `<mimic joint="k"/>`))))
+	f.Add([]byte(meshBot("x.stl", "1 -1 1")))
+	opt := urdf.Options{Files: fstest.MapFS{"x.stl": {Data: asciiSTL(tetra)}}}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := urdf.Parse("f", data, opt)
+		if err != nil {
+			refusal(t, err)
+			return
+		}
+		wellFormed(t, d)
+		again, err := urdf.Parse("f", data, opt)
+		require.NoError(t, err)
+		require.Equal(t, d, again)
+		if m, err := robot.NewModel(d, nil, nil); err == nil {
+			require.Len(t, m.Home, d.DoF())
+			for i, l := range m.Limits {
+				if l.Bounded {
+					require.True(t, l.Lower <= m.Home[i] && m.Home[i] <= l.Upper)
+				}
+			}
+		}
+	})
+}
+
+func wellFormed(t *testing.T, d *robot.Description) {
+	require.Len(t, d.Links, len(d.Joints)+1)
+	require.Equal(t, -1, d.Links[d.Root].Parent)
+	known := make([]bool, len(d.Links))
+	known[d.Root] = true
+	active := 0
+	for i, j := range d.Joints {
+		require.True(t, known[j.Parent] && !known[j.Child])
+		known[j.Child] = true
+		require.Equal(t, i, d.Links[j.Child].Parent)
+		finite(t, j.Origin.P[:]...)
+		q := j.Origin.Q
+		require.InDelta(t, 1, q.W*q.W+q.V.Dot(q.V), 1e-9)
+		require.False(t, j.Velocity < 0 || j.Effort < 0 || j.Damping < 0 || j.Friction < 0)
+		finite(t, j.Velocity, j.Effort, j.Damping, j.Friction, j.Lower, j.Upper)
+		if j.Type != robot.Fixed {
+			require.InDelta(t, 1, j.Axis.Len(), 1e-9)
+		}
+		switch {
+		case j.Mimic != nil:
+			require.GreaterOrEqual(t, d.Joints[j.Mimic.Joint].Active, 0)
+			fallthrough
+		case j.Type == robot.Fixed:
+			require.Equal(t, -1, j.Active)
+		default:
+			require.Equal(t, i, d.Active[j.Active])
+			require.Equal(t, active, j.Active)
+			active++
+			require.LessOrEqual(t, j.Lower, j.Upper)
+			require.Equal(t, j.Type != robot.Continuous, j.Bounded)
+		}
+	}
+	require.Len(t, d.Active, active)
+}
+
+func FuzzParseSRDF(f *testing.F) {
+	f.Add([]byte(threeSRDF))
+	d, err := urdf.Parse("t.urdf", []byte(threeJoints), urdf.Options{})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := urdf.ParseSRDF("f", data)
+		if err != nil {
+			refusal(t, err)
+			return
+		}
+		m, err := robot.NewModel(d, s, nil)
+		if err != nil {
+			refusal(t, err)
+			return
+		}
+		require.NotEmpty(t, m.Arm)
+		for i, l := range m.Limits {
+			require.True(t, l.Lower <= m.Home[i] && m.Home[i] <= l.Upper)
+		}
+		if g := m.Gripper; g != nil {
+			l := m.Limits[g.Joint]
+			require.True(t, l.Lower <= min(g.Closed, g.Open) && max(g.Closed, g.Open) <= l.Upper)
+		}
+	})
+}
+
+func FuzzLimitsYAML(f *testing.F) {
+	f.Add([]byte(threeYAML))
+	f.Add([]byte(of("j1", "has_velocity_limits: false", "max_velocity: !degrees 3")))
+	d, err := urdf.Parse("t.urdf", []byte(threeJoints), urdf.Options{})
+	require.NoError(f, err)
+	base, err := robot.NewLimits(d, nil)
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		table, err := urdf.ParseLimits("f", data)
+		if err != nil {
+			refusal(t, err)
+			return
+		}
+		l, err := robot.NewLimits(d, table)
+		if err != nil {
+			refusal(t, err)
+			return
+		}
+		for i := range l { // never wider than the description, never not a limit
+			require.GreaterOrEqual(t, l[i].Lower, base[i].Lower)
+			require.LessOrEqual(t, l[i].Upper, base[i].Upper)
+			require.LessOrEqual(t, l[i].Lower, l[i].Upper)
+			require.LessOrEqual(t, l[i].Velocity, base[i].Velocity)
+			require.LessOrEqual(t, l[i].Effort, base[i].Effort)
+			for _, v := range []float64{l[i].Velocity, l[i].Acceleration, l[i].Jerk, l[i].Effort} {
+				finite(t, v)
+				require.Positive(t, v)
+			}
+		}
+	})
+}
