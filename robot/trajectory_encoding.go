@@ -76,7 +76,7 @@ func appendFloat(dst []byte, x float64) []byte {
 	switch {
 	case x == 0:
 		bits = 0 // -0 is the same number
-	case x != x:
+	case math.IsNaN(x):
 		bits = canonicalNaN
 	}
 	return binary.BigEndian.AppendUint64(dst, bits)
