@@ -4,8 +4,9 @@
 //
 // It is a leaf: it imports none of our other packages, in particular never gate
 // (it knows nothing of approvals), motion, sim, drivers or cmd. Everything here
-// is data or a pure function of its arguments; nothing here reads a clock, the
-// environment or a device.
+// is data or a pure function of its arguments, but for Sessions, which holds a
+// lock and asks a clock that it is given; nothing here reads the environment, a
+// file or a device.
 //
 // Units are SI everywhere: radians, metres, seconds, kilograms, newtons, newton
 // metres. Quaternions are w,x,y,z. A configuration vector q has one element for

@@ -41,8 +41,13 @@ func support(g robot.Geometry, at robot.Pose, dir mgl64.Vec3, margin float64) mg
 			p[0], p[1] = g.Radius*d[0]/r, g.Radius*d[1]/r
 		}
 		p[2] = math.Copysign(g.Length/2, d[2])
+	case robot.Capsule:
+		p[2] = math.Copysign(g.Length/2, d[2])
+		margin += g.Radius
+	case robot.Sphere:
+		margin += g.Radius
 	default:
-		panic("a body kind that the built-in robots don't use")
+		panic("a body kind that neither the built-in robots nor the example scenes use")
 	}
 	return at.Apply(p).Add(dir.Normalize().Mul(margin))
 }
