@@ -147,24 +147,55 @@ func boxMesh(size mgl64.Vec3, open bool) *robot.Mesh {
 	return m
 }
 
+// TestMeshCoverContainsBody: a mesh of two overlapping boxes, turned anyhow and
+// with its normals out or in, is covered inside and out and not far beyond.
 func TestMeshCoverContainsBody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := func(name string) float64 { return rapid.Float64Range(0.01, 0.2).Draw(t, name) }
-		box := robot.Geometry{Kind: robot.Box, Size: mgl64.Vec3{f("x"), f("y"), f("z")}}
+		f := func(lo float64) float64 { return rapid.Float64Range(lo, 0.05).Draw(t, "x") }
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		turn := mgl64.Quat{W: f(-0.05) + 0.06, V: mgl64.Vec3{f(-0.05), f(-0.05), f(-0.05)}}.Normalize()
+		if rapid.Bool().Draw(t, "straight") {
+			turn = mgl64.QuatIdent()
+		}
+		mesh, boxes, poses := &robot.Mesh{}, [2]robot.Geometry{}, [2]robot.Pose{}
+		for k := range boxes {
+			boxes[k] = robot.Geometry{Kind: robot.Box, Size: mgl64.Vec3{f(0.005), f(0.005), f(0.005)}}
+			poses[k] = robot.Pose{P: boxes[k].Size.Mul(0.4 * float64(k)), Q: turn}
+			base := int32(len(mesh.Vertices))
+			one := boxMesh(boxes[k].Size, false)
+			for _, v := range one.Vertices {
+				mesh.Vertices = append(mesh.Vertices, poses[k].Apply(v))
+			}
+			for _, tri := range one.Triangles {
+				mesh.Triangles = append(mesh.Triangles, [3]int32{tri[0] + base, tri[1] + base, tri[2] + base})
+			}
+		}
+		require.True(t, closed(mesh))
+		if rapid.Bool().Draw(t, "inverted") {
+			for i, tri := range mesh.Triangles {
+				mesh.Triangles[i] = [3]int32{tri[1], tri[0], tri[2]}
+			}
+		}
 		var tr tree
 		var tau float64
-		g := robot.Geometry{Kind: robot.MeshGeometry, Mesh: boxMesh(box.Size, false)}
-		tr.root, tau = tr.cover(&g, DefaultOvershoot)
+		tr.root, tau = tr.cover(&robot.Geometry{Kind: robot.MeshGeometry, Mesh: mesh}, DefaultOvershoot)
 		balls := leaves(&tr)
-		s := newSolid(box)
-		for range 200 {
-			require.True(t, covered(balls, inside(rng, &box)))
+		for k := range boxes {
+			for range 100 {
+				p := poses[k].Apply(mgl64.Vec3(inside(rng, &boxes[k])))
+				require.True(t, covered(balls, [3]float64(p)))
+			}
 		}
-		for range 300 {
+		for range 200 {
 			b := balls[rng.IntN(len(balls))]
 			dir := mgl64.Vec3{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}.Normalize()
-			require.LessOrEqual(t, s.distance(along(b.c, dir, b.r)), tau+1e-12)
+			p := mgl64.Vec3(along(b.c, dir, b.r))
+			beyond := math.Inf(1)
+			for k := range boxes {
+				s := newSolid(boxes[k])
+				beyond = min(beyond, s.distance(poses[k].Inverse().Apply(p)))
+			}
+			require.LessOrEqual(t, beyond, tau+1e-9)
 		}
 		requireNested(t, &tr)
 	})

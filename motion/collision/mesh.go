@@ -35,33 +35,45 @@ func (t *tree) coverMesh(m *robot.Mesh, overshoot float64) (root int32, tau floa
 		}
 	}
 	tau = max(overshoot*meshFactor, dist(lo, hi)/meshRatio)
-	if root = t.meshCell(tris, all, lo, hi, tau/2); root < 0 {
-		// Can't happen: a cell that holds a triangle is never dropped.
-		root = t.leaf(ball{mix(lo, hi), dist(lo, hi) / 2})
+	b := meshBuilder{t: t, tris: tris, small: tau / 2, closed: closed(m)}
+	c := mix(lo, hi)
+	root = b.cell(all, lo, hi, c, math.Round(winding(tris, c)))
+	if root < 0 { // can't be: a cell that holds a triangle is never dropped
+		root = t.leaf(ball{c, dist(lo, hi) / 2})
 	}
 	return root, tau
 }
 
-// meshCell halves a cell until the ball about it is no larger than small or no
+// meshBuilder halves the space around a mesh into cells.
+type meshBuilder struct {
+	t      *tree
+	tris   []triangle
+	small  float64 // radius of the balls on the surface, m
+	closed bool
+}
+
+// cell halves a cell until the ball about it is no larger than small or no
 // triangle meets it; such a cell is kept if it is inside. It returns -1 for a
-// cell that is outside.
-func (t *tree) meshCell(tris []triangle, near []int32, lo, hi [3]float64, small float64) int32 {
+// cell that is outside. near are the triangles that meet the cell above, from is
+// that cell's centre and turns the winding number there.
+func (b *meshBuilder) cell(near []int32, lo, hi, from [3]float64, turns float64) int32 {
 	c := mix(lo, hi)
 	r := dist(c, hi)
 	var in []int32
 	for _, i := range near {
-		if triangleDistance(&tris[i], c) <= r {
+		if triangleDistance(&b.tris[i], c) <= r {
 			in = append(in, i)
 		}
 	}
+	if len(in) > 0 && r <= b.small {
+		return b.t.leaf(ball{c, r})
+	}
+	turns = b.turnsAt(near, from, c, turns)
 	if len(in) == 0 {
-		if winding(tris, c) >= insideWinding {
-			return t.leaf(ball{c, r})
+		if math.Abs(turns) >= insideWinding {
+			return b.t.leaf(ball{c, r})
 		}
 		return -1
-	}
-	if r <= small {
-		return t.leaf(ball{c, r})
 	}
 	axis := 0
 	for k := range 3 {
@@ -71,20 +83,95 @@ func (t *tree) meshCell(tris []triangle, near []int32, lo, hi [3]float64, small 
 	}
 	h, l := hi, lo
 	h[axis], l[axis] = c[axis], c[axis]
-	left := t.meshCell(tris, in, lo, h, small)
-	right := t.meshCell(tris, in, l, hi, small)
+	left := b.cell(in, lo, h, c, turns)
+	right := b.cell(in, l, hi, c, turns)
 	switch {
 	case left < 0:
 		return right
 	case right < 0:
 		return left
 	}
-	return t.inner(c, left, right)
+	return b.t.inner(c, left, right)
 }
 
-// winding returns the absolute winding number of a triangle soup about p: about
-// 1 inside a closed surface, about 0 outside, in between near holes (Jacobson et
-// al., Robust Inside-Outside Segmentation using Generalized Winding Numbers,
+// turnsAt returns the winding number at c. On a closed mesh it changes by one
+// with each triangle that the line from a known point crosses, and the line to a
+// cell's centre from that of the cell above stays among that cell's triangles.
+// Where a crossing is too near an edge to be counted, and on open meshes, all
+// triangles are summed.
+func (b *meshBuilder) turnsAt(near []int32, from, c [3]float64, turns float64) float64 {
+	if from == c {
+		return turns
+	}
+	if !b.closed {
+		return winding(b.tris, c)
+	}
+	for _, i := range near {
+		n, ok := crossing(&b.tris[i], from, c)
+		if !ok {
+			return math.Round(winding(b.tris, c))
+		}
+		turns += n
+	}
+	return turns
+}
+
+// crossing returns by how much the winding number changes along a line through a
+// triangle: 1 where the line goes against the triangle's normal, into a body
+// whose normals point outwards, -1 where it goes along it, 0 where it passes by.
+// ok is false where the line is too near an edge or the plane to say.
+func crossing(t *triangle, from, to [3]float64) (n float64, ok bool) {
+	const tiny = 1e-9
+	e1, e2, d := sub(t[1], t[0]), sub(t[2], t[0]), sub(to, from)
+	normal := cross(e1, e2)
+	area := math.Sqrt(dot(normal, normal))
+	if area == 0 {
+		return 0, true // no surface
+	}
+	// Which sides of the plane the ends are on, m.
+	s0, s1 := dot(normal, sub(from, t[0]))/area, dot(normal, sub(to, t[0]))/area
+	if math.Abs(s0) < tiny || math.Abs(s1) < tiny {
+		return 0, false
+	}
+	if s0 > 0 == (s1 > 0) {
+		return 0, true
+	}
+	x := sub(along(from, d, s0/(s0-s1)), t[0])
+	u := dot(cross(x, e2), normal) / (area * area)
+	v := dot(cross(e1, x), normal) / (area * area)
+	w := 1 - u - v
+	switch least := min(u, v, w); {
+	case least > tiny:
+		return math.Copysign(1, s0), true
+	case least < -tiny:
+		return 0, true
+	}
+	return 0, false
+}
+
+// closed reports whether every edge of a mesh is passed as often in one direction
+// as in the other.
+func closed(m *robot.Mesh) bool {
+	type edge [2][3]float64
+	sum := make(map[edge]int, 3*len(m.Triangles))
+	for _, t := range m.Triangles {
+		for k := range 3 {
+			a, b := [3]float64(m.Vertices[t[k]]), [3]float64(m.Vertices[t[(k+1)%3]])
+			sum[edge{a, b}]++
+			sum[edge{b, a}]--
+		}
+	}
+	for _, n := range sum {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// winding returns the winding number of a triangle soup about p: 1 inside a
+// closed surface whose normals point outwards, -1 where they point inwards, 0
+// outside, something in between near holes (Jacobson et al., Robust Inside-Outside Segmentation using Generalized Winding Numbers,
 // 2013; the solid angle after van Oosterom and Strackee, 1983).
 func winding(tris []triangle, p [3]float64) float64 {
 	var sum float64
@@ -94,7 +181,7 @@ func winding(tris []triangle, p [3]float64) float64 {
 		det := dot(a, cross(b, c))
 		sum += 2 * math.Atan2(det, la*lb*lc+dot(a, b)*lc+dot(b, c)*la+dot(c, a)*lb)
 	}
-	return math.Abs(sum) / (4 * math.Pi)
+	return sum / (4 * math.Pi)
 }
 
 // triangleDistance returns the distance of p to a triangle (Ericson, Real-Time

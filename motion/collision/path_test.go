@@ -32,17 +32,38 @@ type truth struct {
 	tree   *kinematics.Tree
 	d      *kinematics.Data
 	points [][][3]float64 // by link, in the link's frame
+	bodies [][]exact      // by link
+}
+
+// exact is a body and its pose, in the frame that it is fixed to.
+type exact struct {
+	pose  transform
+	solid solid
+}
+
+func newExact(pose robot.Pose, g robot.Geometry) exact {
+	f, _ := fromPose(pose)
+	return exact{f, newSolid(g)}
+}
+
+func (e *exact) distance(p [3]float64) float64 { return e.solid.distance(back(&e.pose, p)) }
+
+// back maps p by the inverse of t.
+func back(t *transform, p [3]float64) [3]float64 {
+	x, y, z := p[0]-t[9], p[1]-t[10], p[2]-t[11]
+	return [3]float64{t[0]*x + t[3]*y + t[6]*z, t[1]*x + t[4]*y + t[7]*z, t[2]*x + t[5]*y + t[8]*z}
 }
 
 func newTruth(t require.TestingT, m *robot.Model, rng *rand.Rand, n int) *truth {
 	tree, err := kinematics.New(m.Description)
 	require.NoError(t, err)
-	tr := &truth{m: m, tree: tree, d: tree.NewData(), points: make([][][3]float64, len(m.Links))}
+	tr := &truth{m: m, tree: tree, d: tree.NewData(), points: make([][][3]float64, len(m.Links)), bodies: make([][]exact, len(m.Links))}
 	for i, l := range m.Links {
 		for _, c := range l.Colliders {
-			f, _ := fromPose(c.Origin)
+			e := newExact(c.Origin, c.Geometry)
+			tr.bodies[i] = append(tr.bodies[i], e)
 			for range n {
-				tr.points[i] = append(tr.points[i], apply(&f, inside(rng, &c.Geometry)))
+				tr.points[i] = append(tr.points[i], apply(&e.pose, inside(rng, &c.Geometry)))
 			}
 		}
 	}
@@ -53,32 +74,30 @@ func newTruth(t require.TestingT, m *robot.Model, rng *rand.Rand, n int) *truth 
 func (tr *truth) at(q []float64, s *robot.Scene) (scene, self float64) {
 	tr.tree.FK(tr.d, q)
 	scene, self = math.Inf(1), math.Inf(1)
+	obstacles := make([]exact, len(s.Bodies))
+	for k := range s.Bodies {
+		obstacles[k] = newExact(s.Bodies[k].Pose, s.Bodies[k].Geometry)
+	}
 	for i, pts := range tr.points {
 		for _, p := range pts {
 			world := apply(&tr.d.Frames[i], p)
 			if i != tr.m.Root {
-				for k := range s.Bodies {
-					scene = min(scene, bodyDistance(s.Bodies[k].Pose, &s.Bodies[k].Geometry, world))
+				for k := range obstacles {
+					scene = min(scene, obstacles[k].distance(world))
 				}
 			}
-			for j, l := range tr.m.Links {
-				if j == i || tr.m.IsAllowed(i, j) {
+			for j := range tr.bodies {
+				if j == i || len(tr.bodies[j]) == 0 || tr.m.IsAllowed(i, j) {
 					continue
 				}
-				for k := range l.Colliders {
-					local := relative(&tr.d.Frames[j], &transform{1, 0, 0, 0, 1, 0, 0, 0, 1, world[0], world[1], world[2]})
-					self = min(self, bodyDistance(l.Colliders[k].Origin, &l.Colliders[k].Geometry, [3]float64{local[9], local[10], local[11]}))
+				local := back(&tr.d.Frames[j], world)
+				for k := range tr.bodies[j] {
+					self = min(self, tr.bodies[j][k].distance(local))
 				}
 			}
 		}
 	}
 	return scene, self
-}
-
-func bodyDistance(pose robot.Pose, g *robot.Geometry, p [3]float64) float64 {
-	v := pose.Inverse().Apply(mgl64.Vec3(p))
-	s := newSolid(*g)
-	return s.distance([3]float64(v))
 }
 
 func drawScene(t *rapid.T) *robot.Scene {
