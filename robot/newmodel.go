@@ -55,6 +55,9 @@ func NewModel(d *Description, sem *Semantics, table *LimitTable) (*Model, error)
 		return nil, err
 	}
 	b := &modelBuilder{m: m, r: r}
+	if sem.Name != "" && sem.Name != d.Name {
+		b.warn(1, "robot", fmt.Sprintf("the semantics are of a robot called %q, the description of %q", sem.Name, d.Name))
+	}
 	for _, step := range []func() error{b.ends, b.states, b.gripper, b.arm, b.home, b.allowed} {
 		if err := step(); err != nil {
 			return nil, err

@@ -93,7 +93,7 @@ var small = map[string]struct {
 	"version_2.urdf":            {`version "2.0" is not supported`, nil},
 	"deep_chain_2000.urdf":      {"", deep},
 	"two_collisions.urdf":       {"", bodies},
-	"two_documents.urdf":        {":3: a second XML declaration", nil},
+	"two_documents.urdf":        {":3: an XML declaration after the start", nil},
 	"foreign_namespace_joint.urdf": {"", func(t *testing.T, d *robot.Description) {
 		sized(2, 1, 1)(t, d)
 		require.Equal(t, 3.0, d.Joints[0].Velocity)

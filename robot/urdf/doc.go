@@ -25,5 +25,6 @@ const (
 	MaxMeshBytes   = 64 << 20 // bytes of one mesh file
 	MaxTriangles   = 1 << 20  // triangles of all meshes of a robot together
 	MaxGroups      = 1024     // groups of an SRDF, and chains of one group
-	maxErrors      = 20       // errors reported for one file
+	maxErrors      = 20       // errors reported for one file, beyond which they are counted
+	maxWarnings    = 500      // warnings, likewise
 )

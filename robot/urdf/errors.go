@@ -62,15 +62,18 @@ func Findings(err error) []robot.Finding {
 
 // report collects what is wrong and what is doubtful in one file.
 type report struct {
-	file  string
-	errs  Errors
-	warns []robot.Finding
+	file                   string
+	errs                   Errors
+	warns                  []robot.Finding
+	moreErrors, moreWarned int
 }
 
 func (r *report) fail(code robot.Code, line int, format string, args ...any) {
-	if len(r.errs) < maxErrors {
-		r.errs = append(r.errs, robot.Errf(code, at(r.file, line), format, args...))
+	if len(r.errs) == maxErrors {
+		r.moreErrors++
+		return
 	}
+	r.errs = append(r.errs, robot.Errf(code, at(r.file, line), format, args...))
 }
 
 func (r *report) bad(line int, format string, args ...any) {
@@ -82,11 +85,29 @@ func (r *report) warn(line int, where, text string) {
 }
 
 func (r *report) warnCode(code robot.Code, line int, where, text string) {
+	if len(r.warns) == maxWarnings {
+		r.moreWarned++
+		return
+	}
 	r.warns = append(r.warns, robot.Finding{File: r.file, Line: line, Where: where, Code: code, Text: text})
+}
+
+// warnings returns the warnings; the last one counts those that were left out.
+func (r *report) warnings() []robot.Finding {
+	if r.moreWarned == 0 {
+		return r.warns
+	}
+	return append(r.warns, robot.Finding{
+		File: r.file, Line: 1, Where: r.file, Code: robot.CodeInvalidArgument, Text: fmt.Sprintf("%d more warnings", r.moreWarned),
+	})
 }
 
 // err returns nil, the one fault, or all of them.
 func (r *report) err() error {
+	if r.moreErrors > 0 {
+		r.errs = append(r.errs, robot.Errf(robot.CodeInvalidArgument, at(r.file, 1), "%d more errors", r.moreErrors))
+		r.moreErrors = 0
+	}
 	switch len(r.errs) {
 	case 0:
 		return nil

@@ -59,7 +59,7 @@ func ParseLimits(file string, data []byte) (*robot.LimitTable, error) {
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	out.Warnings = r.warns
+	out.Warnings = r.warnings()
 	return out, nil
 }
 

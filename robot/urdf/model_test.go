@@ -168,6 +168,9 @@ func TestSemanticsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, m.Warnings[len(m.Warnings)-1].Text, `"ghost"`)
 	require.Equal(t, 9, m.Warnings[len(m.Warnings)-1].Line)
+	m, err = load(swap(`robot name="t"`, `robot name="u"`), "")
+	require.NoError(t, err)
+	require.Contains(t, m.Warnings[len(m.Warnings)-1].Text, `called "u"`)
 }
 
 func TestCase46_LimitsThatAreNotFiniteAndPositiveFailAtStartUp(t *testing.T) {

@@ -52,7 +52,7 @@ func Parse(file string, data []byte, opt Options) (*robot.Description, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	d.Warnings = p.warns
+	d.Warnings = p.warnings()
 	d.Hash = p.sum()
 	return d, nil
 }

@@ -135,7 +135,8 @@ func TestRefusals(t *testing.T) {
 		{"<robot name='t'><link name='a&#x202e;'/></robot>", 1, "can't be shown"},
 		{"<robot name='t'><link name='" + strings.Repeat("x", 300) + "'/></robot>", 1, "a name of 300 bytes"},
 		{"<robot name='t'>" + strings.Repeat("<gazebo>", 100), 1, "nested more than 64 deep"},
-		{"<?xml version='1.0' encoding='latin1'?><robot name='t'/>", 1, "not well-formed"},
+		{"<?xml version='1.0' encoding='latin1'?><robot name='t'/>", 1, `the encoding "latin1"; only UTF-8 is read`},
+		{"<robot xmlns='http://www.ros.org/wiki/xacro' name='t'><macro/></robot>", 1, "unexpanded xacro element <robot>"},
 		{bot(joint(limit) + "<link name='${x}'/>"), 4, "unexpanded xacro expression in <link> attribute name"},
 		{bot(joint(`<origin xyz="$(arg x) 0 0"/>` + limit)), 4, "unexpanded xacro expression in <origin> attribute xyz"},
 		{bot(strings.Replace(joint(limit), "revolute", "screw", 1)), 3, `unknown type "screw"`},
@@ -190,6 +191,15 @@ func TestAllFaultsAreReported(t *testing.T) {
 	}
 	require.Equal(t, []int{4, 6, 7, 8}, lines)
 	require.Nil(t, urdf.Findings(nil))
+
+	// Beyond a bound they are counted.
+	_, err = urdf.Parse("t.urdf", []byte("<robot name='t'>"+strings.Repeat("<link/>", 30)+"</robot>"), urdf.Options{})
+	found := urdf.Findings(err)
+	require.Len(t, found, 21)
+	require.Equal(t, "10 more errors", found[20].Text)
+	d := parse(t, "<robot name='t'><link name='a'/>"+strings.Repeat("<x/>", 600)+"</robot>")
+	require.Len(t, d.Warnings, 501)
+	require.Equal(t, "100 more warnings", d.Warnings[500].Text)
 }
 
 // What isn't in the root's own namespace is a vendor's.

@@ -46,7 +46,7 @@ func ParseSRDF(file string, data []byte) (*robot.Semantics, error) {
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	out.Warnings = r.warns
+	out.Warnings = r.warnings()
 	return out, nil
 }
 

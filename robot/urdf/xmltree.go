@@ -97,6 +97,9 @@ func parseXML(file string, data []byte, root string, warn func(line int, where, 
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	b := &treeBuilder{file: file, data: data, lines: lineStarts(data), warn: warn}
 	dec := xml.NewDecoder(bytes.NewReader(data))
+	dec.CharsetReader = func(label string, _ io.Reader) (io.Reader, error) {
+		return nil, fmt.Errorf("the file declares the encoding %q; only UTF-8 is read", clip(label))
+	}
 	for {
 		start := int(dec.InputOffset())
 		tok, err := dec.RawToken()
@@ -141,7 +144,7 @@ func (b *treeBuilder) token(tok xml.Token, start, end int) error {
 		return errAt(b.file, line, "a DOCTYPE or other <!…> declaration is not supported")
 	case xml.ProcInst:
 		if t.Target == "xml" && start != 0 {
-			return errAt(b.file, line, "a second XML declaration: one file holds one document")
+			return errAt(b.file, line, "an XML declaration after the start of the file: one file holds one document")
 		}
 	case xml.CharData:
 		if len(b.stack) == 0 && len(bytes.TrimSpace(t)) > 0 {
@@ -214,8 +217,11 @@ func (b *treeBuilder) place(sc *scope, line int) error {
 			b.warn(line, "<"+rawName(sc.raw)+">", "the prefix isn't declared; the element is ignored")
 		}
 		el.vendor = true
-	} else if sc.space != b.rootSpace {
-		el.vendor = true
+	} else {
+		if strings.Contains(sc.space, xacroNamespace) {
+			return b.xacro(line, fmt.Sprintf("element <%s>", rawName(sc.raw)))
+		}
+		el.vendor = sc.space != b.rootSpace
 	}
 	if n := len(b.stack); n > 1 && !sc.skip {
 		p := b.stack[n-2].el
