@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -160,14 +159,3 @@ func (d *Dir) Close() error {
 
 // Socket returns the path of the control socket of the bridge on folder path.
 func Socket(path string) string { return filepath.Join(path, "control.sock") }
-
-// ValidName reports whether name is a session's name: 1 to 64 of A-Z, a-z, 0-9,
-// underscore and minus.
-func ValidName(name string) bool {
-	if len(name) == 0 || len(name) > 64 {
-		return false
-	}
-	return strings.IndexFunc(name, func(r rune) bool {
-		return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-'
-	}) < 0
-}

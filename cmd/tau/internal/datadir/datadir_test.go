@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -78,13 +77,4 @@ func TestOpenRefusesALockThatIsALink(t *testing.T) {
 	b, err := os.ReadFile(other)
 	require.NoError(t, err)
 	require.Equal(t, "keep", string(b))
-}
-
-func TestValidName(t *testing.T) {
-	for _, ok := range []string{"a", "A-b_9", strings.Repeat("x", 64)} {
-		require.True(t, ValidName(ok), ok)
-	}
-	for _, bad := range []string{"", strings.Repeat("x", 65), "a b", "../x", "ä", "a\n", "a/b", "a.b"} {
-		require.False(t, ValidName(bad), bad)
-	}
 }

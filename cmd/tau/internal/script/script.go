@@ -30,7 +30,7 @@ const readAhead = 4096
 // origin is what a script's calls say of where they come from.
 const origin = "script"
 
-// Config is what a script runs with. All but Log is required.
+// Config is what a script runs with. All but Log and Progress is required.
 type Config struct {
 	Caller    gate.Caller
 	Session   string
@@ -38,6 +38,9 @@ type Config struct {
 	Out       io.Writer
 	JSON      bool // JSON lines on Out, else one line of text a call
 	Log       *slog.Logger
+	// Progress, if set, is told what a running call says of itself. It must not
+	// block and is called from any goroutine.
+	Progress func(tool, text string)
 }
 
 // Answer is one line of the output. Every field is always there.
@@ -50,6 +53,13 @@ type Answer struct {
 	Result     json.RawMessage   `json:"result"`
 	Approval   gate.ApprovalKind `json:"approval"`
 	DurationMS float64           `json:"duration_ms"`
+}
+
+// producer is the result of an answer that has no other: which robot it is about.
+// Results of tools name it themselves.
+type producer struct {
+	Mode    gate.Mode `json:"mode,omitempty"`
+	Backend string    `json:"backend,omitempty"`
 }
 
 // Summary says how a script went.
@@ -191,10 +201,14 @@ func (r *runner) stopNow(ctx context.Context, c call) chan gate.Answer {
 }
 
 func (r *runner) invocation(c call) gate.Invocation {
-	return gate.Invocation{
+	inv := gate.Invocation{
 		Tool: c.tool, Args: c.args, ToolUseID: c.id,
 		Session: r.Session, Principal: r.Principal, Origin: origin,
 	}
+	if r.Progress != nil {
+		inv.Progress = func(text string) { r.Progress(c.tool, text) }
+	}
+	return inv
 }
 
 // answer runs the lines in order and writes their answers.
@@ -284,7 +298,11 @@ func (r *runner) write(l line, a gate.Answer) error {
 		out.ID = a.CallID
 	}
 	if len(out.Result) == 0 {
-		out.Result = json.RawMessage("{}")
+		origin, err := json.Marshal(producer{Mode: a.Mode, Backend: a.Backend})
+		if err != nil {
+			return err
+		}
+		out.Result = origin
 	}
 	b, err := json.Marshal(out)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 // builtins are the prompt's own words.
 var builtins = [...]string{"help", "quit", "state", "tools"}
 
-// Complete returns what the last word of line, the part of a line before the
+// complete returns what the last word of line, the part of a line before the
 // cursor, can become: whole words, sorted, each with the "=" or the blank that
 // follows it. joints are the names that a map of joints takes. It is a pure
 // function and never blocks.
-func Complete(line string, specs []gate.Spec, joints []string) []string {
+func complete(line string, specs []gate.Spec, joints []string) []string {
 	line = strings.TrimLeft(line, " ")
 	cut := strings.LastIndexByte(line, ' ') + 1
 	word := line[cut:]

@@ -1,17 +1,15 @@
-// Package shell is the interactive prompt: a person calls tools by name and sees
-// short answers. It is an agent-facing front end like any other: it holds a
-// [gate.Caller]; approvals are asked and answered elsewhere, on the same terminal,
-// and it must never import anything that can approve.
+// Package shell is what the interactive prompt's lines mean: a person calls tools
+// by name and sees short answers. It is an agent-facing front end like any other:
+// it holds a [gate.Caller]; approvals are asked and answered elsewhere, on the same
+// terminal, and it must never import anything that can approve.
 package shell
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"sort"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/show"
 	"github.com/tau-robot/tau/gate"
@@ -20,119 +18,93 @@ import (
 // origin is what the prompt's calls say of where they come from.
 const origin = "prompt"
 
-// maxRunning bounds the calls that one prompt has under way, stops not counted.
-const maxRunning = 16
-
-// Console reads lines and prints above the line that is being typed. Print may be
-// called from any goroutine and holds text back while a question is open.
-type Console interface {
-	// ReadLine blocks for a line without its end; io.EOF ends the prompt.
-	ReadLine() (string, error)
-	Print(text string)
-}
-
-// Config is what a prompt runs with. All of it is required but Intro.
+// Config is what a Shell needs. All of it is required.
 type Config struct {
-	Console   Console
 	Caller    gate.Caller
 	Session   string
 	Principal string
+	Joints    []string     // names that a map of joints takes, for completion
+	Print     func(string) // shows whole lines; may be called from any goroutine
+	Quit      func()       // asked for by "quit"; must not wait for Handle
 }
 
-type shell struct {
+// Shell handles lines. All methods may be called from any goroutine.
+type Shell struct {
 	Config
-	specs []gate.Spec
-	slots chan struct{}
-	wg    sync.WaitGroup
+	specs   []gate.Spec
+	running atomic.Int32
 }
 
-// Run reads and runs lines until the end of input or "quit" (nil), or until
-// reading fails. A call runs beside the prompt, so that stop and estop always get
-// through; its answer is printed when it comes. When ctx ends, or Run ends, the
-// calls under way are cancelled, which brings a motion to a controlled stop, and
-// waited for. The console's owner ends a blocked ReadLine.
-func Run(ctx context.Context, c Config) error {
-	s := &shell{Config: c, specs: c.Caller.Specs(), slots: make(chan struct{}, maxRunning)}
-	ctx, cancel := context.WithCancel(ctx)
-	defer s.wg.Wait()
-	defer cancel()
-	for {
-		line, err := c.Console.ReadLine()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if s.line(ctx, split(line)) {
-			return nil
-		}
-	}
+// New reads the catalog.
+func New(c Config) *Shell { return &Shell{Config: c, specs: c.Caller.Specs()} }
+
+// Busy reports whether a line is being handled.
+func (s *Shell) Busy() bool { return s.running.Load() > 0 }
+
+// Immediate reports a line that must not wait behind another: stop and estop,
+// whatever follows them.
+func (s *Shell) Immediate(line string) bool {
+	w := split(line).word
+	return w == string(gate.StopControlled) || w == string(gate.StopEmergency)
 }
 
-// line runs one line and reports whether it was the last.
-func (s *shell) line(ctx context.Context, c command) (quit bool) {
+// Complete returns what the word before pos can become, and where it starts.
+func (s *Shell) Complete(line string, pos int) (start int, words []string) {
+	before := line[:pos]
+	return strings.LastIndexByte(before, ' ') + 1, complete(before, s.specs, s.Joints)
+}
+
+// Handle runs one line and returns when it has ended: for a physical call, when
+// the robot is at rest again or nothing was moved. When ctx ends, an open question
+// is withdrawn and a motion brought to a controlled stop first.
+func (s *Shell) Handle(ctx context.Context, line string) {
+	s.running.Add(1)
+	defer s.running.Add(-1)
+	c := split(line)
 	switch c.word {
 	case "":
 	case "quit", "exit":
-		return true
+		s.Quit()
 	case "help":
-		s.Console.Print(s.help(c.rest))
+		s.Print(s.help(c.rest))
 	case "tools":
-		s.Console.Print(s.list())
+		s.Print(s.list())
 	case "state":
-		s.start(ctx, "robot_state", []byte("{}"), stateText)
+		s.Print(stateText(s.call(ctx, "robot_state", nil)))
 	case string(gate.StopControlled), string(gate.StopEmergency):
-		s.stop(ctx, c)
+		// A stop is not given up because the prompt is, and its arguments aren't judged here.
+		s.Print(show.Answer(s.call(context.WithoutCancel(ctx), c.word, stopArguments(c.rest))))
 	default:
-		s.call(ctx, c)
+		s.Print(s.tool(ctx, c))
 	}
-	return false
 }
 
-func (s *shell) call(ctx context.Context, c command) {
-	spec, ok := find(s.specs, c.word)
-	if !ok {
-		// The gate refuses it, and logs that somebody tried.
-		s.start(ctx, c.word, []byte("{}"), show.Answer)
-		return
+func (s *Shell) tool(ctx context.Context, c command) string {
+	// An unknown tool goes to the gate all the same: it refuses, and logs that
+	// somebody tried.
+	var args []byte
+	if spec, ok := find(s.specs, c.word); ok {
+		var err error
+		if args, err = arguments(spec, c.rest); err != nil {
+			return "✗ " + gate.Escape(c.word) + ": " + gate.Escape(err.Error())
+		}
 	}
-	args, err := arguments(spec, c.rest)
-	if err != nil {
-		s.Console.Print("✗ " + gate.Escape(c.word) + ": " + gate.Escape(err.Error()))
-		return
-	}
-	s.start(ctx, c.word, args, show.Answer)
+	return show.Answer(s.call(ctx, c.word, args))
 }
 
-// stop doesn't count among the calls under way and doesn't judge its arguments.
-func (s *shell) stop(ctx context.Context, c command) {
-	args := []byte("{}")
-	if strings.HasPrefix(c.rest, "{") {
-		args = []byte(c.rest)
-	} else if c.rest != "" {
-		args = write([]member{{"reason", quote(strings.TrimPrefix(c.rest, "reason="))}})
-	}
-	s.wg.Go(func() {
-		s.Console.Print(show.Answer(s.Caller.Call(context.WithoutCancel(ctx), s.invocation(c.word, args))))
-	})
+func (s *Shell) call(ctx context.Context, tool string, args []byte) gate.Answer {
+	return s.Caller.Call(ctx, gate.Invocation{Tool: tool, Args: args, Session: s.Session, Principal: s.Principal, Origin: origin})
 }
 
-func (s *shell) start(ctx context.Context, tool string, args []byte, text func(gate.Answer) string) {
-	select {
-	case s.slots <- struct{}{}:
-	default:
-		s.Console.Print(fmt.Sprintf("✗ %s: %d calls are under way; wait for one to end, or stop", gate.Escape(tool), maxRunning))
-		return
+// stopArguments takes what follows a stop for its reason.
+func stopArguments(rest string) []byte {
+	switch {
+	case rest == "":
+		return nil
+	case strings.HasPrefix(rest, "{"):
+		return []byte(rest)
 	}
-	s.wg.Go(func() {
-		defer func() { <-s.slots }()
-		s.Console.Print(text(s.Caller.Call(ctx, s.invocation(tool, args))))
-	})
-}
-
-func (s *shell) invocation(tool string, args []byte) gate.Invocation {
-	return gate.Invocation{Tool: tool, Args: args, Session: s.Session, Principal: s.Principal, Origin: origin}
+	return write([]member{{"reason", quote(strings.TrimPrefix(rest, "reason="))}})
 }
 
 // stateText shows robot_state with its data, which is what was asked for.
@@ -143,7 +115,7 @@ func stateText(a gate.Answer) string {
 	return show.State(a.Result)
 }
 
-func (s *shell) list() string {
+func (s *Shell) list() string {
 	specs := append([]gate.Spec(nil), s.specs...)
 	sort.SliceStable(specs, func(i, j int) bool { return specs[i].Tier < specs[j].Tier })
 	var b strings.Builder
@@ -165,7 +137,7 @@ tools                     the catalog: tier, name, effect
 help TOOL                 a tool's arguments
 quit                      end; a motion under way is brought to a controlled stop`
 
-func (s *shell) help(name string) string {
+func (s *Shell) help(name string) string {
 	if name == "" {
 		return helpText
 	}

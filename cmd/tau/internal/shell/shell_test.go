@@ -3,7 +3,6 @@ package shell
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -81,36 +80,25 @@ func FuzzArguments(f *testing.F) {
 
 func TestComplete(t *testing.T) {
 	s, j := specs(), []string{"elbow", "shoulder_pan"}
-	require.Equal(t, []string{"move_joints ", "move_pose "}, Complete("mo", s, j))
-	require.Equal(t, []string{"state", "stop"}, Complete("st", s, j))
-	require.Equal(t, []string{"shoulder_pan=", "speed_scale="}, Complete("move_joints s", s, j))
-	require.Equal(t, []string{"elbow=", "speed_scale="}, Complete("move_joints shoulder_pan=0.5 ", s, j))
-	require.Equal(t, []string{"frame="}, Complete("move_pose fr", s, j))
-	require.Equal(t, []string{"home"}, Complete("help h", s, j))
-	require.Empty(t, Complete(`move_joints {"positions":{"s`, s, j))
-	require.Empty(t, Complete("nothing s", s, j))
+	require.Equal(t, []string{"move_joints ", "move_pose "}, complete("mo", s, j))
+	require.Equal(t, []string{"state", "stop"}, complete("st", s, j))
+	require.Equal(t, []string{"shoulder_pan=", "speed_scale="}, complete("move_joints s", s, j))
+	require.Equal(t, []string{"elbow=", "speed_scale="}, complete("move_joints shoulder_pan=0.5 ", s, j))
+	require.Equal(t, []string{"frame="}, complete("move_pose fr", s, j))
+	require.Equal(t, []string{"home"}, complete("help h", s, j))
+	require.Empty(t, complete(`move_joints {"positions":{"s`, s, j))
+	require.Empty(t, complete("nothing s", s, j))
 }
-
-// console feeds lines as the test sends them and keeps what is printed.
-type console struct {
-	lines   chan string
-	printed chan string
-}
-
-func (c *console) ReadLine() (string, error) {
-	l, ok := <-c.lines
-	if !ok {
-		return "", io.EOF
-	}
-	return l, nil
-}
-func (c *console) Print(s string) { c.printed <- s }
 
 // caller answers at once, but "home" runs until a stop or its context ends.
 type caller struct {
 	began chan gate.Invocation
 	stops chan struct{}
 	once  sync.Once
+}
+
+func newCaller() *caller {
+	return &caller{began: make(chan gate.Invocation, 64), stops: make(chan struct{})}
 }
 
 func (c *caller) Specs() []gate.Spec { return specs() }
@@ -132,80 +120,67 @@ func (c *caller) Call(ctx context.Context, inv gate.Invocation) gate.Answer {
 		a.Status, a.Code, a.Text = gate.StatusRefused, gate.CodeNotApproved, "The user did not approve this action: move_pose."
 	case "robot_state":
 		a.Result = json.RawMessage(`{"positions":{"b":2,"a":1},"backend":"sim","mode":"sim","tip":{"position":[1,2,3]},"faults":[{"code":"CONTACT","text":"x\u001b"}]}`)
+	case "nonsense":
+		a.Status, a.Code, a.Text = gate.StatusRefused, gate.CodeUnknownTool, "Tool 'nonsense' is not registered; it was not run."
 	}
 	return a
 }
 func (c *caller) Submit(gate.Invocation) gate.Ticket { panic("the prompt only calls") }
 
-func run(t *testing.T) (*console, *caller, func() error) {
-	t.Helper()
-	con := &console{lines: make(chan string), printed: make(chan string, 64)}
-	cal := &caller{began: make(chan gate.Invocation, 64), stops: make(chan struct{})}
-	done := make(chan error, 1)
-	go func() {
-		done <- Run(t.Context(), Config{Console: con, Caller: cal, Session: "s", Principal: "p"})
-	}()
-	return con, cal, func() error { return <-done }
+func newShell(c *caller) (sh *Shell, printed chan string, quits chan struct{}) {
+	printed, quits = make(chan string, 64), make(chan struct{}, 1)
+	return New(Config{
+		Caller: c, Session: "s", Principal: "p", Joints: []string{"shoulder_pan"},
+		Print: func(s string) { printed <- s }, Quit: func() { quits <- struct{}{} },
+	}), printed, quits
 }
 
 func TestTheStopGetsThroughWhileACallRuns(t *testing.T) {
-	for _, word := range []string{"stop", "estop", "stop because of smoke", `stop {"reason":`} {
-		con, cal, end := run(t)
-		con.lines <- "home"
-		require.Equal(t, "home", (<-cal.began).Tool)
-		con.lines <- word
-		inv := <-cal.began
-		require.Equal(t, split(word).word, inv.Tool)
-		got := []string{<-con.printed, <-con.printed}
-		require.Contains(t, strings.Join(got, "\n"), "✗ home: STOPPED")
-		close(con.lines)
-		require.NoError(t, end())
+	for _, line := range []string{"stop", "estop", "stop because of smoke", `stop {"reason":`, "  stop  "} {
+		c := newCaller()
+		sh, printed, _ := newShell(c)
+		done := make(chan struct{})
+		go func() { sh.Handle(t.Context(), "home"); close(done) }()
+		require.Equal(t, "home", (<-c.began).Tool)
+		require.True(t, sh.Busy())
+		require.True(t, sh.Immediate(line))
+		gone, cancel := context.WithCancel(t.Context())
+		cancel() // the stop outlives the prompt
+		sh.Handle(gone, line)
+		require.Equal(t, split(line).word, (<-c.began).Tool)
+		<-done
+		require.Contains(t, <-printed+"\n"+<-printed, "✗ home: STOPPED")
+		require.False(t, sh.Busy())
 	}
-}
-
-func TestQuitCancelsWhatRunsAndWaitsForIt(t *testing.T) {
-	con, cal, end := run(t)
-	con.lines <- "home"
-	<-cal.began
-	con.lines <- "quit"
-	require.NoError(t, end())
-	require.Contains(t, <-con.printed, "✗ home: CANCELLED")
+	sh, _, _ := newShell(newCaller())
+	for _, line := range []string{"", "home", "stopped", "unstop", "help stop"} {
+		require.False(t, sh.Immediate(line), line)
+	}
 }
 
 func TestWhatThePromptShows(t *testing.T) {
-	con, cal, end := run(t)
-	con.lines <- "move_joints shoulder_pan=0.5"
-	inv := <-cal.began
+	c := newCaller()
+	sh, printed, quits := newShell(c)
+	say := func(line string) string { sh.Handle(t.Context(), line); return <-printed }
+	require.Equal(t, "✓ move_joints: done", say("move_joints shoulder_pan=0.5"))
+	inv := <-c.began
 	require.Equal(t, `{"positions":{"shoulder_pan":0.5}}`, string(inv.Args))
 	require.Equal(t, "prompt", inv.Origin)
-	require.Equal(t, "✓ move_joints: done", <-con.printed)
-	con.lines <- "move_pose"
-	require.Equal(t, "✗ move_pose: not approved", <-con.printed)
-	con.lines <- "state"
-	require.Equal(t, "sim (sim): moving false, torque false, e-stop latched false\n  a                     1.0000\n  b                     2.0000\n  tip                  (1.0000, 2.0000, 3.0000) m\n  fault: CONTACT: x\\u{1b}", <-con.printed)
-	con.lines <- ""
-	con.lines <- "move_joints nonsense"
-	require.Contains(t, <-con.printed, "not key=value")
-	con.lines <- "help"
-	require.Contains(t, <-con.printed, "stop at once")
-	con.lines <- "help move_joints"
-	require.Contains(t, <-con.printed, "positions (required) [rad]")
-	con.lines <- "tools"
-	require.Contains(t, <-con.printed, "2  move_joints")
-	close(con.lines)
-	require.NoError(t, end())
+	require.Equal(t, "✗ move_pose: not approved", say("move_pose"))
+	require.Equal(t, "sim (sim): moving false, torque false, e-stop latched false\n  a                     1.0000\n  b                     2.0000\n  tip                  (1.0000, 2.0000, 3.0000) m\n  fault: CONTACT: x\\u{1b}", say("state"))
+	require.Contains(t, say("move_joints nonsense"), "not key=value")
+	require.Equal(t, "✗ nonsense: UNKNOWN_TOOL: Tool 'nonsense' is not registered; it was not run.", say("nonsense a b c"))
+	require.Contains(t, say("help"), "stop at once")
+	require.Contains(t, say("help move_joints"), "positions (required) [rad]")
+	require.Contains(t, say("help \x1b[2K"), `\u{1b}`)
+	require.Contains(t, say("tools"), "2  move_joints")
+	sh.Handle(t.Context(), "quit")
+	<-quits
 }
 
-func TestTooManyCallsAreRefusedAStopIsNot(t *testing.T) {
-	con, cal, end := run(t)
-	for range maxRunning {
-		con.lines <- "home"
-		<-cal.began
-	}
-	con.lines <- "home"
-	require.Contains(t, <-con.printed, "16 calls are under way")
-	con.lines <- "stop"
-	require.Equal(t, "stop", (<-cal.began).Tool)
-	close(con.lines)
-	require.NoError(t, end())
+func TestCompleteAtTheCursor(t *testing.T) {
+	sh, _, _ := newShell(newCaller())
+	start, words := sh.Complete("move_joints sho speed_scale=1", len("move_joints sho"))
+	require.Equal(t, len("move_joints "), start)
+	require.Equal(t, []string{"shoulder_pan="}, words)
 }

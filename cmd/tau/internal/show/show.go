@@ -25,7 +25,7 @@ func Answer(a gate.Answer) string {
 	case a.Status == gate.StatusOK:
 		return "✓ " + tool + ": " + Text(a.Text)
 	case a.Code == gate.CodeNotApproved:
-		return "✗ " + tool + ": not approved"
+		return gate.RefusedNotice(tool)
 	case a.Status == gate.StatusUnknown:
 		return "? " + tool + ": outcome unknown: " + Text(a.Text) + " (call " + gate.Escape(a.CallID) + ")"
 	}
