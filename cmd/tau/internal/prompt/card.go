@@ -1,0 +1,238 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/tau-robot/tau/gate/approver/terminal"
+)
+
+// maxHeld bounds the output that is held back while a card is open.
+const maxHeld = 4 << 20
+
+// view is an open card. Its fields are guarded by the prompt's mu.
+type view struct {
+	p        *Prompt
+	question string
+	opened   time.Time
+	shown    time.Time
+	answers  chan terminal.Answer // room for the one
+}
+
+var _ terminal.View = (*view)(nil)
+
+// OpenCard implements terminal.Console.
+func (p *Prompt) OpenCard(ctx context.Context, card, question string) (terminal.View, error) {
+	v := &view{p: p, question: question, answers: make(chan terminal.Answer, 1)}
+	p.out.Lock() // what is being written is written first
+	p.mu.Lock()
+	var err error
+	switch {
+	case !p.interactive || !p.started || p.stopped:
+		err = errors.New("prompt: no terminal to ask at")
+	case p.view != nil:
+		err = errors.New("prompt: another card is open")
+	default:
+		v.opened = p.o.Now()
+		p.view = v
+		p.typed = false
+	}
+	p.mu.Unlock()
+	p.out.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	p.discard()
+	if err := p.do(ctx, func() { p.show(v, card) }); err != nil {
+		v.Close("")
+		return nil, err
+	}
+	shown, err := p.barrier(ctx)
+	if err != nil {
+		v.Close("")
+		return nil, err
+	}
+	p.mu.Lock()
+	v.shown = shown
+	p.mu.Unlock()
+	return v, nil
+}
+
+// show writes a card with its question as the prompt. It runs in the editor's
+// goroutine, where the line is empty.
+func (p *Prompt) show(v *view, card string) {
+	p.out.Lock()
+	defer p.out.Unlock()
+	p.setPrompt()
+	p.write(card)
+}
+
+// setPrompt chooses the prompt that fits. p.out must be held.
+func (p *Prompt) setPrompt() {
+	p.mu.Lock()
+	prompt := p.o.Prompt
+	if p.view != nil {
+		prompt = p.view.question
+	}
+	p.mu.Unlock()
+	p.term.SetPrompt(prompt)
+}
+
+// Shown implements terminal.View.
+func (v *view) Shown() time.Time {
+	v.p.mu.Lock()
+	defer v.p.mu.Unlock()
+	return v.shown
+}
+
+// Answer implements terminal.View.
+func (v *view) Answer() <-chan terminal.Answer { return v.answers }
+
+// Close implements terminal.View.
+func (v *view) Close(note string) {
+	p := v.p
+	p.mu.Lock()
+	open := p.view == v
+	if open {
+		p.view = nil
+		p.typed = false
+	}
+	p.mu.Unlock()
+	if !open {
+		return
+	}
+	p.discard()
+	_ = p.do(context.Background(), func() { p.afterCard(v.question + "\n" + note) }) // it ends with Run too
+}
+
+// afterCard puts the ordinary prompt back and writes note and what was held. It
+// runs in the editor's goroutine.
+func (p *Prompt) afterCard(note string) {
+	p.out.Lock()
+	defer p.out.Unlock()
+	p.setPrompt()
+	p.mu.Lock()
+	text := note
+	if p.view == nil { // else the next card is open already: what is held stays so
+		if note != "" && note[len(note)-1] != '\n' {
+			text += "\n"
+		}
+		text += string(p.held)
+		if p.heldLost > 0 {
+			text += "(" + itoa(p.heldLost) + " more bytes of output came while the question was open and are left out)\n"
+		}
+		p.held, p.heldLost = nil, 0
+	}
+	p.mu.Unlock()
+	if text != "" {
+		p.write(text)
+	}
+}
+
+// flushHeld writes what is still held back when Run ends.
+func (p *Prompt) flushHeld() {
+	p.out.Lock()
+	defer p.out.Unlock()
+	p.mu.Lock()
+	held := p.held
+	p.held, p.heldLost = nil, 0
+	p.mu.Unlock()
+	if len(held) > 0 {
+		p.write(string(held))
+	}
+}
+
+// hold keeps text back if a card is open.
+func (p *Prompt) hold(text string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.view == nil && len(p.held) == 0 && p.heldLost == 0 {
+		return false
+	}
+	if len(p.held)+len(text) > maxHeld {
+		p.heldLost += len(text)
+	} else {
+		p.held = append(p.held, text...)
+	}
+	return true
+}
+
+// answer gives a card that is open its answer and closes it. If that isn't a
+// line, the editor is told to discard what is half typed, to write seen behind the
+// question and to go on; for a line the caller does that. It never waits.
+func (p *Prompt) answer(a terminal.Answer, seen string) bool {
+	p.mu.Lock()
+	v := p.view
+	if v != nil {
+		v.answers <- a // the only one: view is nil from here on
+		p.view = nil
+		p.typed = false
+	}
+	p.mu.Unlock()
+	if v == nil {
+		return false
+	}
+	if a.Kind != terminal.Typed { // the editor itself has that line, and goes on at once
+		p.discard()
+		p.keys.push(key{kind: keyDo, do: func() { p.afterCard(v.question + seen) }})
+	}
+	return true
+}
+
+// cardOpen reports whether a card is open.
+func (p *Prompt) cardOpen() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.view != nil
+}
+
+// opened returns when the open card was opened; zero: none is.
+func (p *Prompt) openedAt() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.view == nil {
+		return time.Time{}
+	}
+	return p.view.opened
+}
+
+// discard throws away what is half typed.
+func (p *Prompt) discard() {
+	p.keys.push(key{kind: keyText, bytes: editEnd}, key{kind: keyText, bytes: editKill}, key{kind: keyDo, do: p.conn.forget})
+}
+
+// do runs f in the editor's goroutine after the keys that are there, and waits.
+func (p *Prompt) do(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	p.keys.push(key{kind: keyDo, do: func() { f(); close(done) }})
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.ended:
+		return errClosed
+	}
+}
+
+// barrier waits until the reader has read everything that there is to read and
+// returns the time then.
+func (p *Prompt) barrier(ctx context.Context) (time.Time, error) {
+	ch := make(chan time.Time, 1)
+	p.mu.Lock()
+	p.barriers = append(p.barriers, ch)
+	p.mu.Unlock()
+	p.poke()
+	select {
+	case t := <-ch:
+		return t, nil
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	case <-p.gone:
+		return time.Time{}, errClosed
+	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,238 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/approver/terminal"
+)
+
+func TestG30_YesAtThePromptApproves(t *testing.T) {
+	r := newRig(t, nil)
+	for _, yes := range []string{"y\r", "Y\n", " yes \r", "EVET\r\n", "e\r", "nx\x7f\x7fy\r"} {
+		ch := r.question(t.Context(), "move_joints")
+		r.clock.add(terminal.Arming)
+		r.typeIn(yes)
+		require.Equal(t, decision{gate.Approved, terminal.ReasonAnswered, nil}, r.decided(ch), "%q", yes)
+	}
+	r.noLine()
+	require.NoError(t, r.do(t.Context(), func() { require.Zero(t, r.history.Len(), "answers aren't remembered") }))
+	from := r.mark()
+	r.typeIn("home\r")
+	require.Equal(t, "home", r.line())
+	r.expectAfter(from, "tau> ")
+}
+
+func TestG30_AnythingElseRefuses(t *testing.T) {
+	r := newRig(t, nil)
+	for in, reason := range map[string]gate.Reason{
+		"n\r": terminal.ReasonAnswered, "\r": terminal.ReasonAnswered, "yy\r": terminal.ReasonAnswered,
+		"yes, do\r": terminal.ReasonAnswered, "\x1by\r": terminal.ReasonAnswered, "y\x15\r": terminal.ReasonAnswered,
+		"y\u202e\r": terminal.ReasonAnswered, "\xff" + "y\r": terminal.ReasonAnswered, "y\x00\x1b[31m!\r": terminal.ReasonAnswered,
+		"\x04": terminal.ReasonEOF, "y\x03": terminal.ReasonInterrupted, "\x03": terminal.ReasonInterrupted,
+		"\x1b[200~y\r\x1b[201~": terminal.ReasonPasted, "\x1b[200~y\x1b[201~\r": terminal.ReasonPasted,
+		"\x1b[200~\x1b[201~y\x1b[200~ \x1b[201~\r": terminal.ReasonPasted,
+	} {
+		ch := r.question(t.Context(), "move_joints")
+		r.clock.add(time.Minute)
+		r.typeIn(in)
+		require.Equal(t, decision{gate.Rejected, reason, nil}, r.decided(ch), "%q", in)
+		r.settle()
+	}
+	r.noLine()
+	select {
+	case err := <-r.result:
+		t.Fatalf("the prompt ended: %v", err)
+	default:
+	}
+}
+
+func TestCase57_TypedBeforeTheCardIsNoAnswer(t *testing.T) {
+	r := newRig(t, nil)
+	r.typeIn("y\n") // no card: a command
+	require.Equal(t, "y", r.line())
+	ch := r.question(t.Context(), "move_joints")
+	for _, after := range []time.Duration{0, terminal.Arming - 1} {
+		r.clock.add(after)
+		r.typeIn("y\r")
+		require.Equal(t, decision{gate.Rejected, terminal.ReasonTooEarly, nil}, r.decided(ch))
+		ch = r.question(t.Context(), "move_joints")
+	}
+	r.clock.add(time.Minute)
+	r.typeIn("n\r")
+	r.decided(ch)
+}
+
+func TestCase57_HalfTypedLineIsDiscarded(t *testing.T) {
+	r := newRig(t, nil)
+	r.Prompt.out.Lock() // the card can't be written yet
+	ch := make(chan decision, 1)
+	go func() {
+		d, reason, err := r.ask.Decide(t.Context(), gate.Request{Tool: "home"})
+		ch <- decision{d, reason, err}
+	}()
+	r.typeIn("y") // half typed before the card
+	r.settle()
+	r.Prompt.out.Unlock()
+	r.expect("Tool: home")
+	r.shown()
+	r.clock.add(time.Minute)
+	r.typeIn("\r") // only Enter answers: the y was discarded
+	require.Equal(t, decision{gate.Rejected, terminal.ReasonAnswered, nil}, r.decided(ch))
+	r.noLine()
+}
+
+// What the terminal still had in its buffer when the card's end was written was
+// typed before, however late it's read.
+func TestCase57_UnreadInputIsOlderThanTheCard(t *testing.T) {
+	ptm, tts := openPTY(t)
+	c := &clock{now: time.Unix(1_700_000_000, 0)}
+	p, err := New(Options{In: tts, Out: tts, Now: c.Now, Handle: func(context.Context, string) {}})
+	require.NoError(t, err)
+	require.NoError(t, p.enter()) // but nobody reads yet
+	require.NoError(t, unix.Pipe2(p.wake[:], unix.O_CLOEXEC|unix.O_NONBLOCK))
+	_, err = ptm.WriteString("y\r")
+	require.NoError(t, err)
+	fds := []unix.PollFd{{Fd: int32(p.inFD), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, int(patience.Milliseconds()))
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+
+	shown := make(chan time.Time, 1)
+	p.barriers = append(p.barriers, shown)
+	var read string
+	require.True(t, p.serveBarriers(make([]byte, 1), func(b []byte, at time.Time) {
+		require.Empty(t, shown, "the card counts as shown before what was there has been read")
+		read += string(b)
+		c.add(time.Second) // reading takes its time
+	}))
+	require.Equal(t, "y\r", read)
+	require.Equal(t, c.Now(), <-shown)
+	p.restore()
+	p.closeFiles()
+	require.NoError(t, errors.Join(ptm.Close(), tts.Close()))
+}
+
+func TestCase56_OutputIsHeldBackWhileACardIsOpen(t *testing.T) {
+	r := newRig(t, nil)
+	r.typeIn("half typed")
+	r.settle()
+	from := r.mark()
+	ch := r.question(t.Context(), "move_joints")
+	card := r.text()[from:]
+	r.Print("first\x1b[2J")
+	_, err := r.Write([]byte("second\nthird"))
+	require.NoError(t, err)
+	r.typeIn("\x0c\t\x1b[A\x10") // clear screen, completion and history don't work either
+	r.settle()
+	open := r.text()[from:]
+	require.Equal(t, card, open, "nothing was written behind the card")
+	require.Equal(t, 1, strings.Count(card, terminal.Question))
+	require.True(t, strings.HasSuffix(card, "\r\n"+terminal.Question), "%q", card)
+	block := strings.Join(strings.Split(terminal.Card(gate.Request{Tool: "move_joints", Tier: gate.TierPhysical}), "\n"), "\r\n")
+	require.Contains(t, card, block+terminal.Question, "in one block")
+	r.clock.add(time.Minute)
+	r.typeIn("n\r")
+	r.decided(ch)
+	r.expectAfter(from, "n\r\nfirst\x1b[2J\r\nsecond\r\nthird\r\ntau> ")
+	r.noLine() // what was half typed is gone
+	r.typeIn("\r")
+	r.noLine()
+}
+
+func TestCase58_HangupRefuses(t *testing.T) {
+	r := newRig(t, nil)
+	ch := r.question(t.Context(), "move_joints")
+	r.typeIn("y")
+	r.settle()
+	r.hangup()
+	require.Equal(t, decision{gate.Rejected, terminal.ReasonEOF, nil}, r.decided(ch))
+	require.ErrorIs(t, r.end(), ErrHangup)
+	d, reason, err := r.ask.Decide(t.Context(), gate.Request{})
+	require.ErrorContains(t, err, "no terminal to ask at")
+	require.Equal(t, gate.Rejected, d)
+	require.Equal(t, terminal.ReasonNotShown, reason)
+}
+
+func TestG30_WithdrawnCardGoesAway(t *testing.T) {
+	r := newRig(t, nil)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	from := r.mark()
+	ch := r.question(ctx, "move_joints")
+	r.Print("later")
+	r.typeIn("ye")
+	r.settle()
+	cancel(errors.New("stop"))
+	require.Equal(t, decision{gate.Rejected, terminal.ReasonWithdrawn, nil}, r.decided(ch))
+	r.expectAfter(from, "(this question is closed, nothing was approved: withdrawn: stop)\r\nlater\r\ntau> ")
+	r.clock.add(time.Minute)
+	r.typeIn("s\r") // "yes" in all, but the half of it is gone
+	require.Equal(t, "s", r.line())
+
+	// Withdrawn before it could be shown.
+	d, _, err := r.ask.Decide(ctx, gate.Request{Tool: "home"})
+	require.NoError(t, err)
+	require.Equal(t, gate.Rejected, d)
+}
+
+func TestG6_StopTypedAtACardStops(t *testing.T) {
+	r := newRig(t, func(_ *rig, o *Options) {
+		o.Immediate = func(line string) bool { return line == "stop" }
+	})
+	ch := r.question(t.Context(), "move_joints")
+	r.typeIn("stop\r")
+	require.Equal(t, "stop", r.line())
+	require.Equal(t, gate.Rejected, r.decided(ch).d)
+}
+
+func TestG30_SecondCardWaitsForTheFirst(t *testing.T) {
+	r := newRig(t, nil)
+	first := r.question(t.Context(), "move_joints")
+	second := make(chan decision, 1)
+	go func() {
+		d, reason, err := r.ask.Decide(t.Context(), gate.Request{Tool: "home"})
+		second <- decision{d, reason, err}
+	}()
+	_, err := r.OpenCard(t.Context(), "x", "y")
+	require.ErrorContains(t, err, "another card is open")
+	r.clock.add(time.Minute)
+	from := r.mark()
+	require.NotContains(t, r.text(), "Tool: home")
+	r.typeIn("y\ry\r") // the second y comes before the second card's end
+	require.Equal(t, gate.Approved, r.decided(first).d)
+	r.expectAfter(from, "Tool: home")
+	select {
+	case d := <-second:
+		require.Equal(t, gate.Rejected, d.d)
+	case l := <-r.lines:
+		require.Equal(t, "y", l) // or it was a command, before the card was opened
+		r.clock.add(time.Minute)
+		r.typeIn("n\r")
+		require.Equal(t, gate.Rejected, r.decided(second).d)
+	}
+}
+
+func TestG30_TallCardIsWrittenWhole(t *testing.T) {
+	r := newRig(t, nil)
+	req := gate.Request{Tool: "move_joints", Effect: strings.Repeat("0123456789", 3000)}
+	for range 300 {
+		req.Card.Assumed = append(req.Card.Assumed, "this")
+	}
+	ch := make(chan decision, 1)
+	go func() {
+		d, reason, err := r.ask.Decide(t.Context(), req)
+		ch <- decision{d, reason, err}
+	}()
+	r.expect(strings.ReplaceAll(terminal.Card(req), "\n", "\r\n") + terminal.Question)
+	r.shown()
+	r.clock.add(time.Minute)
+	r.typeIn("y\r")
+	require.Equal(t, decision{gate.Approved, terminal.ReasonAnswered, nil}, r.decided(ch))
+}

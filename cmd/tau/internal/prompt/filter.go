@@ -1,0 +1,167 @@
+package prompt
+
+import (
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// keyKind says what a key is.
+type keyKind uint8
+
+const (
+	keyText      keyKind = iota + 1 // bytes for the editor: one character or one editing key
+	keyLine                         // Enter
+	keyInterrupt                    // ctrl-C
+	keySuspend                      // ctrl-Z
+	keyEnd                          // ctrl-D
+	keyDo                           // not a key: do is run where the keys before it have been worked off
+	keyGone                         // the input has ended
+)
+
+// key is one key, or one thing to do between keys.
+type key struct {
+	kind   keyKind
+	bytes  string // keyText
+	at     time.Time
+	pasted bool
+	do     func()
+}
+
+// Keys as the editor of x/term reads them.
+const (
+	editEnd     = "\x05"
+	editKill    = "\x15" // to the left of the cursor
+	editClear   = "\x0c"
+	editTab     = "\t"
+	editCtrlD   = "\x1d" // a key that the editor doesn't know, so that it asks completer
+	maxSequence = 32     // bytes of an escape sequence
+)
+
+// filter turns the bytes of a terminal in raw mode into keys. What it doesn't
+// know never gets to the editor: not a control byte, not an escape sequence
+// (x/term waits for ever behind some), not text that could move the cursor. Text
+// within a bracketed paste is marked.
+type filter struct {
+	esc     []byte // an escape sequence being read, with its ESC
+	partial []byte // a character being read
+	paste   bool   // between the marks of a paste
+	cr      bool   // the byte before in this chunk was a carriage return
+}
+
+// feed appends the keys of a chunk that was read at a time.
+func (f *filter) feed(keys []key, chunk []byte, at time.Time) []key {
+	f.cr = false
+	for _, c := range chunk {
+		keys = f.byte(keys, c, at)
+	}
+	return keys
+}
+
+func (f *filter) byte(keys []key, c byte, at time.Time) []key {
+	add := func(kind keyKind, bytes string) {
+		keys = append(keys, key{kind: kind, bytes: bytes, at: at, pasted: f.paste})
+	}
+	wasCR := f.cr
+	f.cr = c == '\r'
+	if len(f.partial) > 0 && c&0xC0 != 0x80 {
+		f.partial = f.partial[:0]
+		add(keyText, "?") // the character was cut off
+	}
+	if len(f.esc) > 0 && (c < ' ' || c >= utf8.RuneSelf || len(f.esc) == maxSequence) {
+		f.esc = f.esc[:0] // cut off; c is read for itself
+	}
+	switch {
+	case len(f.esc) > 0:
+		f.esc = append(f.esc, c)
+		if s, done := f.sequence(); done {
+			f.esc = f.esc[:0]
+			if s != "" {
+				add(keyText, s)
+			}
+		}
+	case c == 0x1b:
+		f.esc = append(f.esc, c)
+	case c == 3:
+		f.paste = false // a paste that never ends doesn't lock ctrl-C out
+		add(keyInterrupt, "")
+	case c == '\n' && wasCR:
+	case c == '\r', c == '\n':
+		add(keyLine, "")
+	case f.paste && c < ' ':
+		add(keyText, " ")
+	case c == 0x1a:
+		add(keySuspend, "")
+	case c == 4:
+		add(keyEnd, "")
+	case c < ' ' || c == 0x7f:
+		if editing(c) && !f.paste {
+			add(keyText, string(rune(c)))
+		}
+	case c < utf8.RuneSelf:
+		add(keyText, string(rune(c)))
+	default:
+		f.partial = append(f.partial, c)
+		if utf8.FullRune(f.partial) {
+			r, n := utf8.DecodeRune(f.partial)
+			f.partial = f.partial[:0]
+			if r == utf8.RuneError || n < 2 || !unicode.IsPrint(r) {
+				r = '?' // seen, and not what it was
+			}
+			add(keyText, string(r))
+		}
+	}
+	return keys
+}
+
+// editing reports the control keys that the editor knows.
+func editing(c byte) bool {
+	switch c {
+	case 1, 2, 5, 6, 8, '\t', 11, 12, 14, 16, 20, 21, 23, 0x7f:
+		return true
+	}
+	return false
+}
+
+// sequence looks at the escape sequence so far: whether it is complete, and what
+// the editor reads instead ("": nothing). In a paste only its end counts.
+func (f *filter) sequence() (as string, done bool) {
+	s := f.esc[1:]
+	last := s[len(s)-1]
+	switch {
+	case s[0] == '[' && len(s) == 1:
+		return "", false
+	case s[0] == '[' && (last < 0x40 || last > 0x7e):
+		return "", false
+	case s[0] == 'O' && len(s) == 1:
+		return "", false
+	}
+	if string(s) == "[200~" || string(s) == "[201~" {
+		f.paste = string(s) == "[200~"
+		return "", true
+	}
+	if f.paste {
+		return "", true
+	}
+	switch string(s) {
+	case "[A", "OA":
+		as = "\x1b[A"
+	case "[B", "OB":
+		as = "\x1b[B"
+	case "[C", "OC":
+		as = "\x1b[C"
+	case "[D", "OD":
+		as = "\x1b[D"
+	case "[H", "OH", "[1~", "[7~":
+		as = "\x1b[H"
+	case "[F", "OF", "[4~", "[8~":
+		as = "\x1b[F"
+	case "[3~":
+		as = "\x1b[3~"
+	case "[1;3C", "[1;5C", "f":
+		as = "\x1b[1;3C"
+	case "[1;3D", "[1;5D", "b":
+		as = "\x1b[1;3D"
+	}
+	return as, true
+}
