@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// graceAfterWait is how much longer than Options.Wait a call may take that
-	// moves nothing: call_status waits up to Wait by itself, and clients give up
-	// on a call after 60 s.
-	graceAfterWait = 10 * time.Second
+	// readWait bounds a call that moves nothing, and which therefore is never
+	// pending: call_status waits up to 45 s by itself, and clients give up on a
+	// call after 60 s.
+	readWait = 55 * time.Second
 	// cancelWait bounds how long a cancelled call's handler stays for the end of
 	// the controlled stop. The stop itself doesn't depend on it.
 	cancelWait = 10 * time.Second
@@ -30,6 +30,7 @@ var (
 // call carries one tools/call to the gate and waits for its answer: to the end, to
 // the time-out, after which the call belongs to the bridge and the answer is
 // pending, or to the end of ctx, which withdraws the question or stops the motion.
+// A tool that moves nothing has no pending state and is cancelled at its time-out.
 // It doesn't return an error: what goes wrong is an answer.
 func (t *tenant) call(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.CallToolResult, err error) {
 	inv := gate.Invocation{
@@ -38,6 +39,9 @@ func (t *tenant) call(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.C
 		Session:   t.session,
 		Principal: t.principal,
 		Origin:    origin,
+	}
+	if name, ok := ctx.Value(unknownToolKey{}).(string); ok {
+		inv.Tool = name
 	}
 	if req.Extra != nil {
 		inv.ToolUseID = req.Extra.Header.Get(headerRequestID)
@@ -66,29 +70,35 @@ func (t *tenant) call(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.C
 	if p != nil {
 		inv.Progress = p.report
 	}
-	limit := t.srv.wait
+	limit, keep := t.srv.wait, true
 	if tier, known := t.srv.tiers[inv.Tool]; known && tier != gate.TierPhysical {
-		limit += graceAfterWait
+		limit, keep = readWait, false
 	}
 	ticket := t.srv.caller.Submit(inv)
 	p.report("call " + ticket.ID())
-	return sdkResult(await(ctx, ticket, limit)), nil
+	return sdkResult(await(ctx, ticket, limit, keep)), nil
 }
 
-// await waits for the ticket as call says.
-func await(ctx context.Context, ticket gate.Ticket, limit time.Duration) gate.Answer {
+// await waits for the ticket as call says; keep tells what becomes of it when the
+// time has run out.
+func await(ctx context.Context, ticket gate.Ticket, limit time.Duration, keep bool) gate.Answer {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-ticket.Done():
 		return ticket.Answer()
 	case <-ctx.Done():
+		ticket.Cancel(reason(ctx))
 	case <-timer.C:
-		if ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil: // both at once: the client's word counts
+			ticket.Cancel(reason(ctx))
+		case keep:
 			return ticket.Answer()
+		default:
+			ticket.Cancel(fmt.Sprintf("not ended within %v", limit))
 		}
 	}
-	ticket.Cancel(reason(ctx))
 	timer.Reset(cancelWait)
 	select {
 	case <-ticket.Done():

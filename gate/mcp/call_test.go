@@ -132,6 +132,15 @@ func TestG8_AnUnknownToolReachesTheGate(t *testing.T) {
 		require.Equal(t, "Tool 'no_such_tool' is not registered; it was not run.", res.Content[0].(*sdk.TextContent).Text)
 		calls := g.calls()
 		require.Equal(t, "no_such_tool", calls[len(calls)-1].Tool)
+		if version >= "2026-07-28" {
+			// Clients of this revision refuse a result that doesn't say that it is complete.
+			for _, tool := range []string{"no_such_tool", "robot_state", "stop"} {
+				code, body := b.post(t, b.alice, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":{}`+
+					b.meta(version)+`}}`, b.head(t, b.alice, version, tool))
+				require.Equal(t, http.StatusOK, code)
+				require.Contains(t, body, `"resultType":"complete"`)
+			}
+		}
 	})
 }
 

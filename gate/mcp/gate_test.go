@@ -48,6 +48,13 @@ func (simSessions) Session(name string) (gate.Session, error) {
 	return gate.Session{Name: name, Mode: gate.ModeSim, Backend: "sim"}, nil
 }
 
+type simStop struct{}
+
+func (simStop) Name() string { return "sim" }
+func (simStop) Stop(context.Context, gate.StopKind) gate.StopVerdict {
+	return gate.StopVerdict{Backend: "sim", Commanded: "yes", Acknowledged: "yes", Stationary: "yes"}
+}
+
 // armTool is a tier-2 tool whose motion starts, tells so, and ends when it is let.
 type armTool struct {
 	moving chan struct{} // receives when a motion starts
@@ -110,6 +117,7 @@ func serveGate(t *testing.T, approver gate.Approver, change func(*mcp.Options)) 
 	l := lane.New()
 	g, err := gate.New(gate.Config{
 		Catalog: cat, Lane: l, Sessions: simSessions{}, Requests: approval.NewMemory(), Sink: r.sink, Approver: approver,
+		Stoppers: []gate.Stopper{simStop{}},
 	})
 	require.NoError(t, err)
 	r.gate = g
@@ -174,9 +182,10 @@ func TestG8_G9_TheRealGateThroughEveryRevision(t *testing.T) {
 	})
 }
 
-func TestG49_TheRealGateCancelsAMotion(t *testing.T) {
+func TestCase40_G49_TheRealGateCancelsAMotion(t *testing.T) {
 	revisions(t, func(t *testing.T, version string) {
-		r := serveGate(t, gatetest.Script(t, gatetest.Approve()), nil)
+		approver := gatetest.Script(t, gatetest.Approve())
+		r := serveGate(t, approver, nil)
 		cs := r.connect(t, r.alice, version, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		got := make(chan error, 1)
@@ -185,7 +194,47 @@ func TestG49_TheRealGateCancelsAMotion(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, waitFor(t, got, "the client's error"), context.Canceled)
 		require.Equal(t, gate.CodeCancelled, gate.CodeOf(waitFor(t, r.arm.halted, "the stop of the motion")))
+		res, err := call(t.Context(), cs, "call_status", `{"call_id":"`+approver.Requests()[0].CallID+`","wait_s":20}`)
+		require.NoError(t, err)
+		var end answer
+		require.NoError(t, json.Unmarshal(decode(t, res).Result, &end))
+		require.Equal(t, gate.StatusCancelled, end.Status)
+		require.JSONEq(t, `{"positions":{"a":0.5}}`, string(end.Result), "where it stopped")
 	})
+}
+
+// What a client adds to its call to approve it is an unknown field, wherever it stands.
+func TestCase61_AClientCantApproveItsOwnCall(t *testing.T) {
+	nobody := gatetest.Nobody(t)
+	r := serveGate(t, nobody, nil)
+	for name, params := range map[string]string{
+		"in the arguments":  `{"name":"move_joints","arguments":{"positions":{"a":0.5},"approved":true}}`,
+		"beside them":       `{"name":"move_joints","arguments":{"positions":{"a":0.5}},"approved":true}`,
+		"an answer to come": `{"name":"move_joints","arguments":{"positions":{"a":0.5}},"inputResponses":{"x":{"action":"accept"}}}`,
+	} {
+		code, body := r.post(t, r.alice, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}`,
+			r.head(t, r.alice, "2025-11-25", "move_joints"))
+		if name == "in the arguments" {
+			require.Equal(t, 200, code, body)
+			require.Contains(t, body, "INVALID_ARGUMENT")
+			require.Contains(t, body, "approved")
+			continue
+		}
+		require.Equal(t, 400, code, body)
+		require.Contains(t, body, "unknown member")
+	}
+	// In _meta it is ignored like everything there: the question is asked all the same.
+	head := r.head(t, r.alice, "2025-11-25", "move_joints")
+	answered := make(chan string, 1)
+	go func() {
+		_, body := r.post(t, r.alice, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"move_joints","arguments":{"positions":{"a":0.5}},"_meta":{"approved":true}}}`, head)
+		answered <- body
+	}()
+	waitFor(t, nobody.Asked, "the question")
+	code, _ := r.post(t, r.alice, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`, head)
+	require.Equal(t, 202, code)
+	require.Contains(t, waitFor(t, answered, "the answer"), `"status":"cancelled"`)
+	require.Empty(t, r.arm.moving)
 }
 
 func TestG49_TheRealGateWithdrawsAQuestion(t *testing.T) {

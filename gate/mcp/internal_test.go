@@ -56,20 +56,23 @@ func (t *slowTicket) Cancel(reason string) {
 }
 
 func TestWaiting(t *testing.T) {
+	ended := errSessionEnded.Error()
 	for _, c := range []struct {
 		name           string
 		ends, stopping time.Duration
 		cancelAt       time.Duration
+		drop           bool
 		status         gate.Status
 		took           time.Duration
-		cancelled      bool
+		reason         string
 	}{
-		{"ends in time", 44 * time.Second, 0, 0, gate.StatusOK, 44 * time.Second, false},
-		{"pending after 45 s", time.Hour, 0, 0, gate.StatusPending, 45 * time.Second, false},
-		{"cancelled", time.Hour, time.Second, 10 * time.Second, gate.StatusCancelled, 11 * time.Second, true},
-		{"cancelled as the time runs out", time.Hour, time.Second, 45 * time.Second, gate.StatusCancelled, 46 * time.Second, true},
-		{"a stop that takes too long isn't waited for", time.Hour, time.Minute, 10 * time.Second, gate.StatusPending, 20 * time.Second, true},
-		{"a cancel after pending comes too late", time.Hour, 0, 50 * time.Second, gate.StatusPending, 45 * time.Second, false},
+		{"ends in time", 44 * time.Second, 0, 0, false, gate.StatusOK, 44 * time.Second, ""},
+		{"pending after 45 s", time.Hour, 0, 0, false, gate.StatusPending, 45 * time.Second, ""},
+		{"cancelled", time.Hour, time.Second, 10 * time.Second, false, gate.StatusCancelled, 11 * time.Second, ended},
+		{"cancelled as the time runs out", time.Hour, time.Second, 45 * time.Second, false, gate.StatusCancelled, 46 * time.Second, ended},
+		{"a stop that takes too long isn't waited for", time.Hour, time.Minute, 10 * time.Second, false, gate.StatusPending, 20 * time.Second, ended},
+		{"a cancel after pending comes too late", time.Hour, 0, 50 * time.Second, false, gate.StatusPending, 45 * time.Second, ""},
+		{"what moves nothing is never pending", time.Hour, 0, 0, true, gate.StatusCancelled, 45 * time.Second, "not ended within 45s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -84,15 +87,15 @@ func TestWaiting(t *testing.T) {
 					}
 					time.AfterFunc(at, func() { cancel(errSessionEnded) })
 				}
-				a := await(ctx, tk, DefaultWait)
+				a := await(ctx, tk, DefaultWait, !c.drop)
 				require.Equal(t, c.status, a.Status)
 				require.Equal(t, c.took, time.Since(start).Round(time.Millisecond))
 				time.Sleep(2 * time.Minute)
-				if c.cancelled {
-					require.Equal(t, []string{errSessionEnded.Error()}, tk.reasons)
-				} else {
-					require.Empty(t, tk.reasons)
+				var want []string
+				if c.reason != "" {
+					want = []string{c.reason}
 				}
+				require.Equal(t, want, tk.reasons)
 			})
 		})
 	}

@@ -81,7 +81,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.servers = nil
 	s.mu.Unlock()
 	for _, t := range tenants {
-		t.close()
+		t.close(errShutdown)
 	}
 	var errs []error
 	late := func(what string) { errs = append(errs, fmt.Errorf("mcp: %s: %w", what, context.Cause(ctx))) }

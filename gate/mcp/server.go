@@ -198,10 +198,14 @@ func (s *Server) tenant(id identity) *tenant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tenants[id.tokenID]
+	if t != nil && t.identity != id { // the token came back as another's
+		t.close(errSessionEnded)
+		t = nil
+	}
 	if t == nil {
 		t = newTenant(s, id)
 		if s.closing {
-			t.close()
+			t.close(errShutdown)
 		}
 		s.tenants[id.tokenID] = t
 	}

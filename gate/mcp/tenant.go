@@ -20,7 +20,7 @@ type tenant struct {
 	mu       sync.Mutex
 	requests int // HTTP requests in flight
 	flights  map[*flight]struct{}
-	closed   bool
+	closed   error // why no further call is taken; nil while calls are
 }
 
 // flight is an open call: one that still holds its client's request.
@@ -28,6 +28,9 @@ type flight struct {
 	transport string // the SDK's session id; "" when the revision has none
 	cancel    context.CancelCauseFunc
 }
+
+// unknownToolKey carries the name that was really asked for.
+type unknownToolKey struct{}
 
 func newTenant(srv *Server, id identity) *tenant {
 	t := &tenant{identity: id, srv: srv, flights: make(map[*flight]struct{})}
@@ -48,13 +51,21 @@ func newTenant(srv *Server, id identity) *tenant {
 		t.sdk.AddTool(tool, t.call)
 	}
 	// A name that the catalog lacks must reach the gate too, which refuses and logs
-	// it (G8); the SDK would answer by itself.
+	// it (G8); the SDK would answer by itself. It goes by way of a tool that there
+	// is, because only the SDK's own path completes a result for the newest revision.
 	t.sdk.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
-			if call, ok := req.(*sdk.CallToolRequest); ok && method == methodCall {
-				return t.call(ctx, call)
+			call, ok := req.(*sdk.CallToolRequest)
+			if !ok || method != methodCall || len(srv.tools) == 0 {
+				return next(ctx, method, req)
 			}
-			return next(ctx, method, req)
+			if _, known := srv.tiers[call.Params.Name]; known {
+				return next(ctx, method, req)
+			}
+			ctx = context.WithValue(ctx, unknownToolKey{}, call.Params.Name)
+			params := *call.Params
+			params.Name = srv.tools[0].Name
+			return next(ctx, method, &sdk.CallToolRequest{Session: call.Session, Params: &params, Extra: call.Extra})
 		}
 	})
 	return t
@@ -67,7 +78,7 @@ func (t *tenant) open(ctx context.Context, transport string) (_ context.Context,
 	f := &flight{transport: transport, cancel: cancel}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || len(t.flights) >= t.srv.maxOpen {
+	if t.closed != nil || len(t.flights) >= t.srv.maxOpen {
 		cancel(nil)
 		return nil, nil, false
 	}
@@ -83,8 +94,8 @@ func (t *tenant) open(ctx context.Context, transport string) (_ context.Context,
 func (t *tenant) refusal() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
-		return errShutdown.Error() + "."
+	if t.closed != nil {
+		return t.closed.Error() + "."
 	}
 	return fmt.Sprintf("%d calls with this token are open, and %d is the limit.", len(t.flights), t.srv.maxOpen)
 }
@@ -101,12 +112,12 @@ func (t *tenant) cancelTransport(id string, cause error) {
 }
 
 // close cancels every open call and takes no further one.
-func (t *tenant) close() {
+func (t *tenant) close(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.closed = true
+	t.closed = cause
 	for f := range t.flights {
-		f.cancel(errShutdown)
+		f.cancel(cause)
 	}
 }
 
