@@ -152,7 +152,7 @@ func fromPose(p robot.Pose) (t transform, ok bool) {
 			return t, false
 		}
 	}
-	m := p.Q.Normalize().Mat4()
+	m := p.Q.Scale(1 / n).Mat4()
 	for i := range 3 {
 		for j := range 3 {
 			t[3*i+j] = m.At(i, j)

@@ -52,5 +52,5 @@ func PoseOf(f *Frame) robot.Pose {
 	if q.W < 0 {
 		q = q.Scale(-1)
 	}
-	return robot.Pose{P: p, Q: q.Normalize()}
+	return robot.Pose{P: p, Q: q.Scale(1 / q.Len())}
 }

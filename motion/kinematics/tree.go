@@ -111,7 +111,7 @@ func newOp(d *robot.Description, j *robot.Joint) (op, error) {
 	if math.Abs(j.Origin.Q.Len()-1) > unitTolerance {
 		return bad("origin's quaternion isn't of unit length")
 	}
-	o.r = Rotation(j.Origin.Q.Normalize())
+	o.r = Rotation(j.Origin.Q)
 	o.noTurn = o.r == [9]float64{1, 0, 0, 0, 1, 0, 0, 0, 1}
 	o.p = [3]float64(j.Origin.P)
 	if j.Type == robot.Fixed {
@@ -247,8 +247,11 @@ func axisAngle(a [3]float64, angle float64) [9]float64 {
 	}
 }
 
-// Rotation returns the rotation matrix, by rows, of a unit quaternion.
+// Rotation returns the rotation matrix, by rows, of a quaternion that isn't zero.
+// It normalises to the last digit, which mgl64.Quat.Normalize doesn't: that
+// leaves a norm within 1e-10 of 1 as it is.
 func Rotation(q mgl64.Quat) [9]float64 {
+	q = q.Scale(1 / q.Len())
 	w, x, y, z := q.W, q.X(), q.Y(), q.Z()
 	return [9]float64{
 		1 - 2*(y*y+z*z), 2 * (x*y - w*z), 2 * (x*z + w*y),

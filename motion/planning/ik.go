@@ -18,9 +18,10 @@ const (
 	aimPosition = 1e-9 // m
 	aimAngle    = 1e-9 // rad
 
-	// maxAttempts bounds the descents of one call: the first from the seed, then
-	// by turns from near the seed and from anywhere.
-	maxAttempts = 64
+	// maxAttempts bounds the descents of one call: the first from the seed, up to
+	// nearAttempts by turns from near the seed and from anywhere, then from anywhere.
+	maxAttempts  = 200
+	nearAttempts = 12
 	// moreAttempts is how many descents follow the first solution, to find one
 	// nearer to the seed.
 	moreAttempts = 6
@@ -142,7 +143,7 @@ func (s *solver) restart(k int, start, q []float64, rng *rand.Rand) {
 	for _, i := range s.joints {
 		l := &s.p.m.Limits[i]
 		switch {
-		case k%2 == 1:
+		case k%2 == 1 && k < nearAttempts:
 			q[i] = s.p.clamp(i, start[i]+nearSpread*rng.NormFloat64())
 		case l.Bounded:
 			q[i] = l.Lower + rng.Float64()*(l.Upper-l.Lower)

@@ -62,7 +62,7 @@ func (p *Planner) check(t *Target) (goal, error) {
 		if !finite(n) || math.Abs(n-1) > unitTolerance {
 			return bad("orientation", "isn't a unit quaternion")
 		}
-		g.turn, g.r = fullTurn, kinematics.Rotation(q.Normalize())
+		g.turn, g.r = fullTurn, kinematics.Rotation(*q)
 	}
 	if a := t.ToolAxis; a != nil {
 		n := a.Len()
