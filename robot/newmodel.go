@@ -275,6 +275,9 @@ func (b *modelBuilder) gripper() error {
 		}
 	}
 	for _, name := range names {
+		if name == "arm" || name == "manipulator" || slices.ContainsFunc(b.r.s.EndEffectors, func(e EndEffector) bool { return e.ParentGroup == name }) {
+			continue // the arm itself; some files call it its own end effector
+		}
 		set := b.r.sets[name]
 		if a := b.r.active(set); len(a) == 1 && b.m.Limits[a[0]].Bounded {
 			b.gripperGroup = name

@@ -162,8 +162,9 @@ func badSceneGeometry(g Geometry) string {
 		return cmp.Or(above(g.Kind.String()+" radius", g.Radius), above(g.Kind.String()+" length", g.Length))
 	case Sphere:
 		return above("sphere radius", g.Radius)
+	default:
+		return fmt.Sprintf("geometry of the kind %s isn't supported in a scene", g.Kind)
 	}
-	return fmt.Sprintf("geometry of the kind %s isn't supported in a scene", g.Kind)
 }
 
 func badExtent(what string, v float64) string {

@@ -31,7 +31,7 @@ func tsv(t *testing.T, file string) [][]string {
 	t.Helper()
 	f, err := os.Open(file)
 	require.NoError(t, err)
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var out [][]string
 	for s := bufio.NewScanner(f); s.Scan(); {
 		out = append(out, strings.Split(s.Text(), "\t"))

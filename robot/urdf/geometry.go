@@ -183,7 +183,7 @@ func readLimited(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read from: nothing can be lost
+	defer func() { _ = f.Close() }() // only read from: nothing can be lost
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (p *parser) hashPart(name string, data []byte, named bool) {
 	binary.BigEndian.PutUint64(n[:8], uint64(len(name)))
 	binary.BigEndian.PutUint64(n[8:], uint64(len(data)))
 	p.hash.h.Write(n[:])
-	io.WriteString(p.hash.h, name)
+	p.hash.h.Write([]byte(name))
 	p.hash.h.Write(data)
 }
 

@@ -88,7 +88,7 @@ func (f Files) options() (opt Options, done func(), err error) {
 	var open []*os.Root
 	done = func() {
 		for _, r := range open {
-			r.Close() // nothing was written
+			_ = r.Close() // nothing was written
 		}
 	}
 	root := func(dir string) (fs.FS, error) {
@@ -123,7 +123,7 @@ func readFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read from
+	defer func() { _ = f.Close() }() // only read from: nothing can be lost
 	data, err := io.ReadAll(io.LimitReader(f, MaxURDFBytes+1))
 	if err != nil {
 		return nil, err

@@ -189,3 +189,32 @@ func TestCase46_LimitsThatAreNotFiniteAndPositiveFailAtStartUp(t *testing.T) {
 		}
 	}
 }
+
+// How the arm, its tip and the gripper are chosen where no end effector says.
+func TestArmAndGripperWithoutEndEffector(t *testing.T) {
+	const chain = `<chain base_link="base" tip_link="tool"/></group>`
+	const fingers = `<joint name="jf"/></group>`
+	for _, c := range []struct {
+		groups  string
+		arm     []int
+		tip     string
+		gripper bool
+		assumed string
+	}{
+		{`<group name="manipulator">` + chain + `<group name="hand">` + fingers, []int{0, 1}, "tool", true, "gripper closed: lower limit of jf"},
+		{`<group name="body">` + chain + `<group name="gripper">` + fingers, []int{0, 1}, "tool", true, `arm: group "body"`},
+		{`<group name="arm"><joint name="j1"/><joint name="j2"/></group>`, []int{0, 1}, "hand", false, `tip: link "hand", below the last joint`},
+		{`<group name="arm"><link name="tool"/><link name="hand"/><link name="upper"/></group>`, []int{0, 1}, "hand", false, "tip"},
+		{`<group name="arm"><joint name="j1"/></group><end_effector name="e" group="arm" parent_link="tool"/>`, []int{0}, "upper", false, "tip"},
+		{`<group name="arm"><joint name="j2"/></group><end_effector name="e" group="arm" parent_link="tool"/>`, []int{1}, "tool", false, "home"},
+		{`<group name="one">` + chain + `<group name="two">` + chain, []int{0, 1, 2}, "finger", false, "the chain with the most joints"},
+		{`<group name="gripper"><joint name="j1"/><joint name="jf"/></group>`, []int{0, 2}, "finger", false, `arm: group "gripper"`},
+	} {
+		m, err := load(`<robot name="t">`+c.groups+`</robot>`, "")
+		require.NoError(t, err, c.groups)
+		require.Equal(t, c.arm, m.Arm, c.groups)
+		require.Equal(t, c.tip, m.Links[m.Tip].Name, c.groups)
+		require.Equal(t, c.gripper, m.Gripper != nil, c.groups)
+		require.Contains(t, strings.Join(m.Assumed, "; "), c.assumed, c.groups)
+	}
+}
