@@ -20,14 +20,15 @@ func TestG12_Case63_DriftAfterTheYesRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		drift func(*rig)
 		code  gate.Code
+		text  string
 		quiet bool // a refusal that isn't about another action
 	}{
 		"driver or calibration": {drift: func(r *rig) { r.arm.change(func(a *arm) { a.version++ }) }},
 		"schema":                {drift: func(r *rig) { r.arm.change(func(a *arm) { a.spec.Input = gate.Obj(gate.Opt("to", gate.Num())) }) }},
 		"effect":                {drift: func(r *rig) { r.arm.change(func(a *arm) { a.spec.Effect = "Nothing moves." }) }},
 		"tier":                  {drift: func(r *rig) { r.arm.change(func(a *arm) { a.spec.Tier = gate.TierRead }) }},
-		"policy":                {drift: func(*rig) { policy[0]++ }},
-		"mode":                  {drift: func(r *rig) { r.sessions.set(gate.Session{Name: "s", Mode: gate.ModeReal, Backend: "sim"}, nil) }},
+		"policy":                {text: "the policy changed", drift: func(*rig) { policy[0]++ }},
+		"mode":                  {text: "mode or backend changed", drift: func(r *rig) { r.sessions.set(gate.Session{Name: "s", Mode: gate.ModeReal, Backend: "sim"}, nil) }},
 		"backend":               {drift: func(r *rig) { r.sessions.set(gate.Session{Name: "s", Mode: gate.ModeSim, Backend: "sim2"}, nil) }},
 		"opt-in": {code: gate.CodeOptInExpired, quiet: true, drift: func(r *rig) {
 			r.sessions.set(gate.Session{Name: "s", Mode: gate.ModeSim, Backend: "sim"}, gate.Errf(gate.CodeOptInExpired, "s", "has expired"))
@@ -52,6 +53,7 @@ func TestG12_Case63_DriftAfterTheYesRefuses(t *testing.T) {
 					want = gate.CodeNotApproved
 				}
 				require.Equal(t, want, a.Code, a.Text)
+				require.Contains(t, a.Text, c.text)
 				require.Zero(t, r.arm.ran.Load())
 				require.Equal(t, gate.RequestWithdrawn, r.state(a.CallID))
 				var where []string

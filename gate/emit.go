@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,9 @@ import (
 
 // maxRawArgs bounds what an event keeps of arguments that aren't valid.
 const maxRawArgs = 4096
+
+// maxName bounds what an event keeps of a name that the caller chose.
+const maxName = 128
 
 // maxSummary bounds an event's result_summary.
 const maxSummary = 300
@@ -60,16 +64,16 @@ func (c *call) event(e *Event) {
 	if e.SessionID == "" {
 		e.SessionID = c.inv.Session
 	}
-	e.Tool = c.inv.Tool
+	e.Tool = clip(c.inv.Tool, maxName)
 	if c.entry != nil {
 		n := c.entry.spec.Tier.Number()
 		e.Tier = &n
 	}
-	e.Arguments = c.args
+	e.Arguments = bytes.Clone(c.args)
 	if e.Arguments == nil {
 		e.Arguments = rawArgs(c.inv.Args)
 	}
-	e.ToolUseID, e.CallID = c.inv.ToolUseID, c.id
+	e.ToolUseID, e.CallID = clip(c.inv.ToolUseID, maxName), c.id
 	e.Principal, e.Origin = c.inv.Principal, c.inv.Origin
 	e.Mode, e.Backend = c.session.Mode, c.session.Backend
 }

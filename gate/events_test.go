@@ -152,6 +152,12 @@ func TestG50_ASinkThatSaysItIsNotReady(t *testing.T) {
 		defer r.close()
 		require.Equal(t, gate.CodeInternal, r.call("move", `{"to":1}`).Code)
 		require.Empty(t, s.Requests())
+		// It fails while the call is planned: nobody is asked either.
+		rs.err = nil
+		r.arm.change(func(a *arm) { a.prepare = func(context.Context, gate.Call) error { rs.err = errTest; return nil } })
+		require.Equal(t, gate.CodeInternal, r.call("move", `{"to":1}`).Code)
+		require.Empty(t, s.Requests())
+		r.arm.change(func(a *arm) { a.prepare = nil })
 		rs.err = nil // and fails again while the question is open
 		a := r.call("move", `{"to":1}`)
 		require.Equal(t, gate.CodeInternal, a.Code, a.Text)

@@ -186,7 +186,7 @@ func (g *Gate) admit(c *call) error {
 		if _, err := DecodeStrict(nil, c.inv.Args); err != nil {
 			return err
 		}
-		return &Error{Code: CodeUnknownTool, Where: clip(c.inv.Tool, 128)}
+		return &Error{Code: CodeUnknownTool, Where: clip(c.inv.Tool, maxName)}
 	}
 	for _, f := range []struct{ name, v string }{
 		{"session", c.inv.Session}, {"principal", c.inv.Principal}, {"origin", c.inv.Origin},

@@ -99,6 +99,7 @@ type arm struct {
 	check    func() error
 	snapshot func() ([]byte, error)
 	run      func(context.Context) (gate.Result, error)
+	wrap     func(*armAction) gate.Action
 }
 
 func newArm() *arm {
@@ -117,7 +118,7 @@ func (a *arm) change(f func(*arm)) {
 func (a *arm) get() bend {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return bend{a.spec, a.version, a.prepare, a.check, a.snapshot, a.run}
+	return bend{a.spec, a.version, a.prepare, a.check, a.snapshot, a.run, a.wrap}
 }
 
 type bend struct {
@@ -127,6 +128,7 @@ type bend struct {
 	check    func() error
 	snapshot func() ([]byte, error)
 	run      func(context.Context) (gate.Result, error)
+	wrap     func(*armAction) gate.Action
 }
 
 func (a *arm) Spec() gate.Spec { return a.get().spec }
@@ -141,6 +143,9 @@ func (a *arm) Prepare(ctx context.Context, c gate.Call) (gate.Action, error) {
 	x := &armAction{arm: a, call: c}
 	if a.stale != 0 {
 		x.stale = a.now().Add(a.stale)
+	}
+	if f := a.get().wrap; f != nil {
+		return f(x), nil
 	}
 	return x, nil
 }

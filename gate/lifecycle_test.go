@@ -3,8 +3,10 @@ package gate_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,7 +100,7 @@ func TestG44_ZeroRowsChangedMeansDoNotMove(t *testing.T) {
 				defer r.close()
 				a := r.call("move", `{"to":1}`)
 				require.Equal(t, gate.StatusRefused, a.Status)
-				require.NotEmpty(t, a.Code)
+				require.Equal(t, gate.CodeOf(errors.Join(f.claim, f.start)), a.Code)
 				require.Zero(t, r.arm.ran.Load())
 			})
 		})
@@ -148,6 +150,27 @@ func TestG44_Case65_NothingRunsAfterExpiry(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The same while the approved action waits for the lane.
+func TestG44_Case65_TheRequestExpiresInTheLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var boot atomic.Int64
+		r := newRig(t, gatetest.Script(t, gatetest.Approve()), func(c *gate.Config) {
+			c.Boot = func() time.Duration { return time.Duration(boot.Load()) }
+		})
+		defer r.close()
+		release := make(chan struct{})
+		go func() { _ = r.lane.Do(context.Background(), 0, func(context.Context) { <-release }) }()
+		synctest.Wait()
+		tk := r.Submit(in("s", `{"to":1}`))
+		synctest.Wait()
+		boot.Store(int64(10 * time.Minute))
+		close(release)
+		<-tk.Done()
+		require.Equal(t, gate.CodeRequestExpired, tk.Answer().Code, tk.Answer().Text)
+		require.Zero(t, r.arm.ran.Load())
+	})
 }
 
 func TestG45_Case62_TheSameIDAgain(t *testing.T) {
@@ -323,11 +346,12 @@ func TestCloseEndsWhatIsOpen(t *testing.T) {
 func TestG5_TheDemoAndTheClockShip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := gatetest.Script(t, gatetest.Approve())
-		r := newRig(t, s)
+		r := newRig(t, s, withStoppers(&stopper{name: "sim"}))
 		defer r.close()
 		a := r.call("demo_physical_action", `{"note":"hello"}`)
 		require.Equal(t, gate.StatusOK, a.Status, a.Text)
 		require.JSONEq(t, `{"moved":false}`, string(a.Result))
+		first := a
 		require.Equal(t, "Nothing moves; this only shows how an approval works.", s.Requests()[0].Effect)
 		a = r.call("current_time", ``)
 		require.JSONEq(t, `{"time":"2000-01-01T00:00:00Z","unix_s":946684800}`, string(a.Result))
@@ -336,6 +360,17 @@ func TestG5_TheDemoAndTheClockShip(t *testing.T) {
 		require.Equal(t, gate.StatusOK, a.Status, "reading needs no opt-in")
 		require.JSONEq(t, `{"session":"s","mode":"real","backend":"arm","principal":"p","may_move":false,"code":"OPT_IN_EXPIRED","text":"s: has expired","open_questions":0,"calls_in_flight":0,"stop_epoch":0}`, string(a.Result))
 		require.Equal(t, gate.CodeOptInExpired, r.call("demo_physical_action", ``).Code)
+		// The gate's own tools answer in the shape that they declare.
+		args := map[string]string{"call_status": `{"call_id":"` + first.CallID + `"}`, "cancel_call": `{"call_id":"` + first.CallID + `"}`}
+		for _, spec := range r.Specs() {
+			if spec.Output == nil || spec.Tier == gate.TierPhysical {
+				continue
+			}
+			got := r.call(spec.Name, args[spec.Name])
+			require.NotEmpty(t, got.Result, spec.Name)
+			_, err := gate.DecodeStrict(spec.Output, got.Result)
+			require.NoError(t, err, "%s: %s", spec.Name, got.Result)
+		}
 		tiers := map[string]int{}
 		for _, spec := range r.Specs() {
 			tiers[spec.Name] = spec.Tier.Number()

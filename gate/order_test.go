@@ -160,6 +160,7 @@ func TestG33_WhatWasJustRefusedIsNotAskedAgain(t *testing.T) {
 			require.Equal(t, i > 0, tk.Answer().Approval == gate.ApprovalNone)
 		}
 		require.Len(t, s.Requests(), 1)
+		require.EqualValues(t, 1, r.arm.prepared.Load(), "a twin was planned for nothing")
 		a := r.Call(t.Context(), in("s", `{"to": 1.0}`))
 		require.Contains(t, a.Text, "The same call was refused 0 s ago; it isn't asked again for 60 s")
 		r.Call(t.Context(), in("s", `{"to":2}`)) // other arguments

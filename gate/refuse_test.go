@@ -185,6 +185,38 @@ func TestG9_AToolThatIsNotWhatWasRegistered(t *testing.T) {
 	}
 }
 
+// The same for a tool of tier 0, which nothing prepares beforehand.
+func TestG9_AReaderThatBecomesSomethingElse(t *testing.T) {
+	for name, tier := range map[string]gate.Tier{"physical": gate.TierPhysical, "none": 0} {
+		reader := newArm()
+		reader.spec.Name, reader.spec.Tier = "look", gate.TierRead
+		r := newRig(t, nil, func(c *gate.Config) { require.NoError(t, c.Catalog.Register(reader)) })
+		require.Equal(t, gate.StatusOK, r.call("look", `{}`).Status)
+		reader.change(func(a *arm) { a.spec.Tier = tier })
+		a := r.call("look", `{}`)
+		require.Equal(t, gate.CodeNotApproved, a.Code, name)
+		require.Equal(t, gate.StatusRefused, a.Status)
+		require.EqualValues(t, 1, reader.ran.Load())
+		r.close()
+	}
+}
+
+// An action that can't be told from another one can't be approved.
+func TestG12_AnActionWithoutADigestIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, gatetest.Script(t))
+		defer r.close()
+		r.arm.wrap = func(x *armAction) gate.Action { return blank{x} }
+		a := r.call("move", `{"to":1}`)
+		require.Equal(t, gate.CodeInternal, a.Code)
+		require.Contains(t, a.Text, "no digest")
+	})
+}
+
+type blank struct{ *armAction }
+
+func (blank) Digest() [32]byte { return [32]byte{} }
+
 func TestG10_Timeouts(t *testing.T) {
 	waits := func(ctx context.Context, _ gate.Request) (gate.Decision, gate.Reason, error) {
 		<-ctx.Done()

@@ -86,7 +86,7 @@ func (g *Gate) beginStop(kind StopKind) *stopRun {
 			r.got <- i
 		}()
 	}
-	r.report.Withdrawn = g.book.cancelAll(Errf(CodeStopped, "", "stopped (%s)", kind))
+	r.report.Withdrawn = g.book.cancelAll(Errf(CodeStopped, "", "ended by a stop (%s)", kind))
 	return r
 }
 
@@ -184,7 +184,7 @@ func (g *Gate) callStop(kind StopKind, inv Invocation) Answer {
 
 func (g *Gate) submitStop(kind StopKind, inv Invocation) Ticket {
 	r := g.beginStop(kind)
-	t := &stopTicket{done: make(chan struct{}), id: stopID(g, inv)}
+	t := &stopTicket{tool: inv.Tool, done: make(chan struct{}), id: stopID(g, inv)}
 	inv.CallID = t.id
 	g.running.add()
 	go func() {
@@ -295,6 +295,7 @@ func (g *Gate) writeStop(report StopReport, e Event, a *Answer) {
 
 // stopTicket is a stop in flight; there is nothing to cancel.
 type stopTicket struct {
+	tool   string
 	id     string
 	done   chan struct{}
 	answer Answer // valid once done is closed
@@ -308,6 +309,6 @@ func (t *stopTicket) Answer() Answer {
 	case <-t.done:
 		return t.answer
 	default:
-		return Answer{CallID: t.id, Status: StatusPending, Approval: ApprovalNone, Text: "Stopping."}
+		return Answer{CallID: t.id, Tool: t.tool, Status: StatusPending, Approval: ApprovalNone, Text: "Stopping."}
 	}
 }

@@ -217,6 +217,25 @@ func TestG6_AStopAfterTheApprovalWins(t *testing.T) {
 	})
 }
 
+// A stop that only the lane has seen: what waited isn't even planned.
+func TestG6_WhatWaitedIsNotPlannedAfterAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := make(chan struct{})
+		r := newRig(t, gatetest.Script(t, gatetest.Step{Decision: gate.Rejected, Do: func(context.Context, gate.Request) { <-open }}))
+		defer r.close()
+		first := r.Submit(in("s", `{"to":1}`))
+		synctest.Wait()
+		second := r.Submit(in("s", `{"to":2}`))
+		synctest.Wait()
+		r.lane.Stop()
+		close(open)
+		<-first.Done()
+		<-second.Done()
+		require.Equal(t, gate.CodeStopped, second.Answer().Code)
+		require.EqualValues(t, 1, r.arm.prepared.Load())
+	})
+}
+
 func TestG6_AStopIsLoggedAfterItHasActed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stopper{name: "sim"}

@@ -33,7 +33,8 @@ const maxInteger = 1<<53 - 1
 // duplicate names, lone surrogates, invalid UTF-8, trailing data, unknown and
 // missing fields, wrong kinds (booleans for numbers too), numbers that aren't
 // finite in float64, values out of bounds, and input beyond MaxArgsBytes or
-// MaxArgsDepth. A nil schema checks the syntax alone. The caller owns the result;
+// MaxArgsDepth. A nil schema checks the syntax alone. An output schema works as
+// well, to test a tool's results with. The caller owns the result;
 // raw is only read.
 func DecodeStrict(schema *Schema, raw []byte) (json.RawMessage, error) {
 	if len(raw) > MaxArgsBytes {
@@ -167,6 +168,9 @@ func unknownField(s *Schema, name string) error {
 func (d *strictDecoder) value(s *Schema) error {
 	if s == nil {
 		return Errf(CodeInvalidArgument, "", "the tool's schema accepts nothing here")
+	}
+	if s.Kind == KindAny {
+		return d.skip()
 	}
 	k := d.dec.PeekKind()
 	if want := s.Kind.jsonKind(); k != want {
