@@ -7,8 +7,8 @@ import (
 	"github.com/tau-robot/tau/robot"
 )
 
-// gateErr turns a robot.Error into the gate's own error with the same code. An
-// error without a code is an unknown outcome: nothing is claimed about it.
+// gateErr turns a robot.Error into the gate's own error with the same code.
+// Whatever comes without a code is a fault of the bridge itself.
 func gateErr(err error) *gate.Error {
 	if err == nil {
 		return nil
@@ -19,7 +19,7 @@ func gateErr(err error) *gate.Error {
 	}
 	var re *robot.Error
 	if !errors.As(err, &re) {
-		return &gate.Error{Code: gate.CodeUnknownOutcome, Text: err.Error(), Err: err}
+		return &gate.Error{Code: gate.CodeInternal, Text: err.Error(), Err: err}
 	}
 	out := &gate.Error{Code: gate.Code(re.Code), Where: re.Where, Text: re.Text, Err: err}
 	out.Value, out.Limit = quantity(re.Value), quantity(re.Limit)

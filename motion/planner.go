@@ -88,7 +88,7 @@ type plan struct {
 	session   string
 	principal string
 	expires   time.Time
-	used      bool
+	usedBy    string // id of the call that asked for it, "" while it is free
 	action    *moveAction
 }
 
@@ -274,6 +274,8 @@ func (p *Planner) keep(call gate.Call, act *moveAction) *plan {
 }
 
 // lookup finds a plan of this call's session and principal; use also uses it up.
+// The same call may use it again: the gate prepares a call anew when another
+// robot's question came between.
 func (p *Planner) lookup(call gate.Call, id string, use bool) (*moveAction, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -281,12 +283,14 @@ func (p *Planner) lookup(call gate.Call, id string, use bool) (*moveAction, erro
 	if pl == nil || pl.session != call.Session.Name || pl.principal != call.Principal {
 		return nil, robot.Errf(robot.CodePlanExpired, "plan_id", "no plan %q of this session; plan again", id)
 	}
-	if pl.used {
+	if pl.usedBy != "" && pl.usedBy != call.ID {
 		return nil, robot.Errf(robot.CodePlanUsed, "plan_id", "plan %q was used already; plan again", id)
 	}
 	if now := p.now(); !now.Before(pl.expires) {
 		return nil, robot.Errf(robot.CodePlanExpired, "plan_id", "plan %q expired at %s, %.0f s after planning; plan again", id, pl.expires.Format(time.RFC3339), PlanTTL.Seconds())
 	}
-	pl.used = use
+	if use {
+		pl.usedBy = call.ID
+	}
 	return pl.action, nil
 }

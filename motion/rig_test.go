@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -65,7 +66,7 @@ func newRig(t testing.TB, o rigOptions) *rig {
 func (g *rig) call(tool, args string) gate.Call {
 	g.count++
 	return gate.Call{
-		ID: "call", Tool: tool, Args: json.RawMessage(args), Principal: "tester", Origin: "test",
+		ID: fmt.Sprintf("%032x", g.count), Tool: tool, Args: json.RawMessage(args), Principal: "tester", Origin: "test",
 		Session: gate.Session{Name: "s", Mode: gate.ModeSim, Backend: "sim"}, Progress: func(string) {},
 	}
 }

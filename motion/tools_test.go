@@ -48,7 +48,7 @@ func TestCase48_ResultIsMeasuredNotEchoed(t *testing.T) {
 	g := newRig(t, rigOptions{faults: []sim.Fault{{At: 0, Kind: sim.FaultStuck, Joint: "shoulder_pan"}}})
 	var r moved
 	err := g.do("move_joints", `{"positions":{"shoulder_pan":0.8}}`, &r)
-	requireCode(t, gate.CodeTorqueLimit, err) // the servo pushes in vain
+	requireCode(t, gate.CodeDeviation, err)
 	require.Equal(t, "faulted", r.Outcome)
 	require.Less(t, math.Abs(r.Positions["shoulder_pan"]), 0.1)
 }

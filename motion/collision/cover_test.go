@@ -151,9 +151,9 @@ func boxMesh(size mgl64.Vec3, open bool) *robot.Mesh {
 // with its normals out or in, is covered inside and out and not far beyond.
 func TestMeshCoverContainsBody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := func(lo float64) float64 { return rapid.Float64Range(lo, 0.05).Draw(t, "x") }
+		f := func(lo float64) float64 { return rapid.Float64Range(lo, 0.025).Draw(t, "x") }
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		turn := mgl64.Quat{W: f(-0.05) + 0.06, V: mgl64.Vec3{f(-0.05), f(-0.05), f(-0.05)}}.Normalize()
+		turn := mgl64.Quat{W: f(-0.025) + 0.03, V: mgl64.Vec3{f(-0.025), f(-0.025), f(-0.025)}}.Normalize()
 		if rapid.Bool().Draw(t, "straight") {
 			turn = mgl64.QuatIdent()
 		}
@@ -231,7 +231,7 @@ func TestTriangleDistance(t *testing.T) {
 		}
 		p := [3]float64{f() * 2, f() * 2, f() * 2}
 		// A grid over the triangle is never nearer than the distance and comes close to it.
-		const n = 60
+		const n = 20
 		best := math.Inf(1)
 		for i := range n + 1 {
 			for j := range n + 1 - i {

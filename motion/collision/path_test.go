@@ -120,7 +120,7 @@ func drawScene(t *rapid.T) *robot.Scene {
 // exact body points keeps the guaranteed distance everywhere.
 func TestAcceptedSegmentsAreFree(t *testing.T) {
 	m := kintest.Arm5()
-	tr := newTruth(t, m, rand.New(rand.NewPCG(3, 4)), 30)
+	tr := newTruth(t, m, rand.New(rand.NewPCG(3, 4)), 20)
 	accepted, refused := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)
@@ -135,7 +135,7 @@ func TestAcceptedSegmentsAreFree(t *testing.T) {
 		accepted++
 		opts := DefaultOptions()
 		q := make([]float64, len(from))
-		const n = 80
+		const n = 50
 		for k := range n + 1 {
 			for i := range q {
 				q[i] = from[i] + float64(k)/n*(to[i]-from[i])
@@ -229,7 +229,7 @@ func TestTrajectoryThatComesBack(t *testing.T) {
 // TestAcceptedTrajectoriesAreFree is the same property for cubic segments.
 func TestAcceptedTrajectoriesAreFree(t *testing.T) {
 	m := kintest.Arm5()
-	tr := newTruth(t, m, rand.New(rand.NewPCG(5, 6)), 25)
+	tr := newTruth(t, m, rand.New(rand.NewPCG(5, 6)), 20)
 	accepted := 0
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)

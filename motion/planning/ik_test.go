@@ -184,7 +184,7 @@ func TestUnreachable(t *testing.T) {
 			// No random configuration comes nearer.
 			d, rng := p.tree.NewData(), seeded(9)
 			q := make([]float64, m.DoF())
-			for range 2000 {
+			for range 400 {
 				for i, l := range m.Limits {
 					q[i] = l.Lower + rng.Float64()*(l.Upper-l.Lower)
 				}

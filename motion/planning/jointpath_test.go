@@ -154,7 +154,7 @@ func TestEveryPathIsFree(t *testing.T) {
 		from, to := kintest.Q(t, m), kintest.Q(t, m)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		p.checker = &patience{Checker: p.checker, left: 400, cancel: cancel}
+		p.checker = &patience{Checker: p.checker, left: 250, cancel: cancel}
 		path, err := p.JointPath(ctx, from, to, seeded(1))
 		if err != nil {
 			return
