@@ -21,8 +21,7 @@ type epaFace struct {
 // epaTolerance more unless the iteration ran out of passes, which it does where a
 // round body is about as deep in all directions: then some 0.1 mm.
 func (q *pairQuery) penetration() float64 {
-	pts := q.spread()
-	base, ok := widest(pts)
+	base, ok := q.widest()
 	if !ok {
 		return 0
 	}
@@ -76,8 +75,11 @@ func (q *pairQuery) spread() []vec3 {
 	return out
 }
 
-// widest picks four points that span a tetrahedron, false where all are in a plane.
-func widest(p []vec3) ([4]vec3, bool) {
+// widest picks four extreme points of A − B that span a tetrahedron, false where
+// A − B is flat: where it reaches no farther on either side of a plane.
+func (q *pairQuery) widest() ([4]vec3, bool) {
+	const flat = 1e-9
+	p := q.spread()
 	var out [4]vec3
 	out[0] = p[0]
 	pick := func(score func(vec3) float64) (vec3, float64) {
@@ -89,16 +91,26 @@ func widest(p []vec3) ([4]vec3, bool) {
 		}
 		return p[at], best
 	}
+	// Of the spread's directions ± x, y and z are there: all points are the same
+	// only where the body is one point.
 	var s float64
-	if out[1], s = pick(func(x vec3) float64 { return x.Sub(out[0]).Len() }); s < 1e-9 {
+	if out[1], s = pick(func(x vec3) float64 { return x.Sub(out[0]).Len() }); s < flat {
 		return out, false
 	}
 	e := out[1].Sub(out[0]).Normalize()
-	if out[2], s = pick(func(x vec3) float64 { return x.Sub(out[0]).Cross(e).Len() }); s < 1e-9 {
+	across := e.Cross(vec3{1, 0, 0})
+	if math.Abs(e[0]) > 0.7 {
+		across = e.Cross(vec3{0, 1, 0})
+	}
+	for _, d := range [...]vec3{across, e.Cross(across)} {
+		p = append(p, q.support(d), q.support(d.Mul(-1)))
+	}
+	if out[2], s = pick(func(x vec3) float64 { return x.Sub(out[0]).Cross(e).Len() }); s < flat {
 		return out, false
 	}
 	n := out[1].Sub(out[0]).Cross(out[2].Sub(out[0])).Normalize()
-	if out[3], s = pick(func(x vec3) float64 { return math.Abs(x.Sub(out[0]).Dot(n)) }); s < 1e-9 {
+	p = append(p, q.support(n), q.support(n.Mul(-1)))
+	if out[3], s = pick(func(x vec3) float64 { return math.Abs(x.Sub(out[0]).Dot(n)) }); s < flat {
 		return out, false
 	}
 	return out, true

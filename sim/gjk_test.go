@@ -83,7 +83,7 @@ func TestDistanceAgainstClosedForms(t *testing.T) {
 			q := pairQuery{a: a, b: b, rel: rel}
 			got := q.signedDistance(vec3{}, math.Inf(1))
 			require.True(t, got.exact)
-			tol := 1.1 * gjkTolerance
+			tol := contactMargin
 			if got.cores {
 				tol = 1e-4 // the polytope is slow where a round body is as deep in all directions
 			}
@@ -143,7 +143,7 @@ func TestDistanceIsWhatSeparates(t *testing.T) {
 			n := got.dir.Normalize()
 			// width of the gap along n
 			gap := -q.support(n.Mul(-1)).Dot(n.Mul(-1)) - a.round - b.round
-			require.GreaterOrEqual(t, gap, got.dist-1.1*gjkTolerance, "a plane separates the bodies by the distance")
+			require.GreaterOrEqual(t, gap, got.dist-contactMargin, "a plane separates the bodies by the distance")
 			pb := surface(b, 200)
 			for i := range pb {
 				pb[i] = q.rel.apply(pb[i])
@@ -154,7 +154,7 @@ func TestDistanceIsWhatSeparates(t *testing.T) {
 					nearest = math.Min(nearest, x.Sub(y).Len())
 				}
 			}
-			require.GreaterOrEqual(t, nearest, got.dist-gjkTolerance, "points nearer than the distance")
+			require.GreaterOrEqual(t, nearest, got.dist-contactMargin, "points nearer than the distance")
 			return
 		}
 		// Overlap: moving by the depth parts them, moving by less in any of many

@@ -60,9 +60,7 @@ func (x *motion) gripped() {
 	x.why = byGrip
 	g := r.opts.Model.Gripper.Joint
 	r.qs[g], r.vs[g], r.as[g] = r.pl.q[g]+r.s.offset[g], 0, 0
-	b := robot.BrakeTrajectory(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits)
-	x.cur, x.t0, x.end = robot.NewCursor(b), x.t, x.t+b.Duration()
-	x.still, x.good, x.settled = 0, 0, 0
+	x.follow(robot.BrakeTrajectory(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits))
 }
 
 // leave undoes what a grip that found nothing has bounded.

@@ -16,6 +16,7 @@ type activeFault struct {
 // the number-th.
 func (x *motion) inject(number int) {
 	r := x.r
+	r.adopt()
 	keep := x.active[:0]
 	for _, a := range x.active {
 		if x.t >= a.until {
@@ -43,6 +44,46 @@ func (x *motion) inject(number int) {
 			x.fail(robot.Errf(robot.CodeDisconnected, "sim", "the link to the robot was lost at %.3f s; its own watchdog stops it", x.t), false)
 		}
 	}
+}
+
+// Inject makes a fault act from now on, or from the motion time that it names.
+// While something moves it takes effect with the next step.
+func (r *Robot) Inject(f Fault) error {
+	joint, err := resolve([]Fault{f}, r.tree)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending, r.pendingJoints = append(r.pending, f), append(r.pendingJoints, joint[0])
+	if r.run == nil {
+		r.take()
+		i := len(r.opts.Faults) - 1
+		if f.At == 0 && f.Motion == 0 && f.Duration == 0 && f.Kind != FaultKick {
+			r.used[i] = true
+			if f.Kind == FaultDisconnect {
+				r.lost = true
+				return nil
+			}
+			r.setFault(i, true)
+			r.frozen = r.s.frozen
+		}
+	}
+	return nil
+}
+
+// adopt takes over what Inject was given since.
+func (r *Robot) adopt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.take()
+}
+
+func (r *Robot) take() {
+	for i := range r.pending {
+		r.opts.Faults, r.joints, r.used = append(r.opts.Faults, r.pending[i]), append(r.joints, r.pendingJoints[i]), append(r.used, false)
+	}
+	r.pending, r.pendingJoints = nil, nil
 }
 
 // setFault makes a scripted fault act, or ends it.

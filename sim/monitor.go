@@ -10,8 +10,8 @@ import (
 // Tolerances of the contact monitor, m.
 const (
 	// contactMargin is the distance at which bodies count as touching: what the
-	// distance iteration may be above the truth.
-	contactMargin = gjkTolerance
+	// distance iteration may be above the truth, and as much again for rounding.
+	contactMargin = 2 * gjkTolerance
 	// clearanceTolerance is by how much the true smallest clearance of a motion
 	// may be below the reported one, the gaps between steps included; with the
 	// iteration's own tolerance the report is right to 1 mm.

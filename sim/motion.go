@@ -23,7 +23,7 @@ const (
 	settleTolerance  = 0.01
 	settleToleranceM = 2e-3
 	// saturationTime is how long a drive may give all it may, s.
-	saturationTime = 0.25
+	saturationTime = 0.5
 	progressPeriod = 20 // steps
 	release        = 2e-3
 	noiseBand      = 5.0 // standard deviations of noise that don't count as motion
@@ -224,7 +224,16 @@ func (x *motion) brake(why ending) {
 	if x.tick == 0 {
 		return
 	}
-	b := robot.BrakeTrajectory(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits)
+	// Along the line that the planner has checked, where there is one.
+	b, ok := robot.BrakeAlongLine(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits)
+	if !ok {
+		b = robot.BrakeTrajectory(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits)
+	}
+	x.follow(b)
+}
+
+// follow makes b the trajectory from now on.
+func (x *motion) follow(b robot.Trajectory) {
 	x.cur, x.t0, x.end = robot.NewCursor(b), x.t, x.t+b.Duration()
 	x.still, x.good, x.settled = 0, 0, 0
 }

@@ -68,16 +68,17 @@ type Robot struct {
 	info    robot.Info
 	assumed []string
 	gravity vec3
-	joints  []int // of Options.Faults
 
-	// Owned by whoever made r.run, else by the holder of mu.
-	pl  *plant
-	mon *monitor
-	rng *rand.Rand
-	s   senses
-	qs  []float64 // setpoints
-	vs  []float64
-	as  []float64
+	// Owned by whoever made r.run, else by the holder of mu; opts.Faults too.
+	joints []int  // of opts.Faults
+	used   []bool // of opts.Faults
+	pl     *plant
+	mon    *monitor
+	rng    *rand.Rand
+	s      senses
+	qs     []float64 // setpoints
+	vs     []float64
+	as     []float64
 	// What limits a drive below its effort limit.
 	weak   []float64 // factor by active joint
 	gripAt float64   // the gripper joint's position in its grip
@@ -98,7 +99,9 @@ type Robot struct {
 	run      *run    // nil while nothing moves
 	motions  int
 	hooks    []hook
-	used     []bool // of Options.Faults
+	// What Inject was given and the loop hasn't taken over yet.
+	pending       []Fault
+	pendingJoints []int
 }
 
 var _ robot.Backend = (*Robot)(nil)
@@ -171,6 +174,7 @@ func assemble(o Options, t *tree, params []jointParams, assumed []string, items 
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.Faults = append([]Fault(nil), o.Faults...)
 	n := t.n
 	r := &Robot{
 		opts: o, tree: t, assumed: assumed, gravity: gravity, joints: joints,

@@ -1,0 +1,250 @@
+package sim
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+// bare is the built-in arm without collision bodies, for tests that go anywhere
+// in its range.
+func bare(t testing.TB) *robot.Model {
+	m := *so101(t)
+	d := *m.Description
+	d.Links = append([]robot.Link(nil), d.Links...)
+	for i := range d.Links {
+		d.Links[i].Colliders = nil
+	}
+	m.Description = &d
+	return &m
+}
+
+func newRobot(t testing.TB, o Options) *Robot {
+	if o.Clock == 0 {
+		o.Clock = Fast
+	}
+	r, err := New(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// TestEndsWhereCommanded: anywhere in the range the arm comes to rest within 3
+// mrad of the command, and follows within what a planner may count on.
+func TestEndsWhereCommanded(t *testing.T) {
+	m := bare(t)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	between := func(lo, hi float64) float64 { return lo + (hi-lo)*rnd.Float64() }
+	for k := range 30 {
+		from, to := make([]float64, m.DoF()), make([]float64, m.DoF())
+		for i, l := range m.Limits {
+			from[i], to[i] = between(l.Lower, l.Upper), between(l.Lower, l.Upper)
+			switch rnd.IntN(8) { // the ends of the range are where overshoot would show
+			case 0:
+				to[i] = l.Lower
+			case 1:
+				to[i] = l.Upper
+			}
+		}
+		r := newRobot(t, Options{Model: m, Start: from})
+		scale := between(0.3, 1)
+		out, err := r.Execute(context.Background(), motionOf(restToRest(m, from, to, scale, 0), 0), nil)
+		require.NoError(t, err, "case %d", k)
+		require.Equal(t, robot.OutcomeDone, out.Status)
+		for i := range to {
+			require.InDelta(t, to[i], out.Final.Positions[i], 3e-3)
+			require.Less(t, out.MaxTrackingError[i], 0.05, "speed scale %g", scale)
+		}
+		require.False(t, out.Final.Moving)
+	}
+}
+
+// TestSameSeedSameBits: the clock and the process don't change a result.
+func TestSameSeedSameBits(t *testing.T) {
+	m := so101(t)
+	to := append([]float64(nil), m.Home...)
+	to[0], to[3] = 0.4, m.Home[3]-0.2
+	run := func(c Clock, seed uint64) robot.Outcome {
+		var out robot.Outcome
+		synctest.Test(t, func(t *testing.T) {
+			r := newRobot(t, Options{Model: m, Scene: busyScene(), Clock: c, Seed: seed, Noise: Noise{Position: 1e-4, Velocity: 1e-4}})
+			began := time.Now()
+			var err error
+			out, err = r.Execute(context.Background(), motionOf(restToRest(m, m.Home, to, 0.5, 0), 0), nil)
+			require.NoError(t, err)
+			if took := time.Since(began).Seconds(); c == Real {
+				require.InDelta(t, out.Duration, took, 0.002, "real time is held to the wall clock")
+			} else {
+				require.Zero(t, took, "fast time waits for nothing")
+			}
+		})
+		out.Final.MeasuredAt = time.Time{}
+		return out
+	}
+	want := run(Fast, 7)
+	require.Equal(t, want, run(Fast, 7))
+	require.Equal(t, want, run(Real, 7))
+	require.NotEqual(t, want, run(Fast, 8))
+}
+
+func TestStateIsStampedWhenMeasured(t *testing.T) {
+	m := so101(t)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRobot(t, Options{Model: m, Clock: Real})
+		time.Sleep(time.Hour) // of the bubble's time
+		s, err := r.State(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, time.Now(), s.MeasuredAt)
+		require.True(t, s.Enabled)
+		var seen []time.Time
+		began := time.Now()
+		_, err = r.Execute(context.Background(), motionOf(restToRest(m, m.Home, m.Home, 1, 0.2), 0), func(p robot.Progress) {
+			seen = append(seen, p.State.MeasuredAt)
+			require.InDelta(t, p.T, p.State.MeasuredAt.Sub(began).Seconds(), 0.0011)
+			require.Len(t, p.Setpoint, m.DoF())
+		})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(seen), 10, "at least 20 a second of motion time")
+	})
+}
+
+// faulty runs a slow move of the first joint with faults and returns how it ended.
+func faulty(t *testing.T, faults ...Fault) (*Robot, robot.Motion, robot.Outcome, error) {
+	m := so101(t)
+	r := newRobot(t, Options{Model: m, Faults: faults})
+	to := append([]float64(nil), m.Home...)
+	to[0] = 1
+	mo := motionOf(restToRest(m, m.Home, to, 1, 2), 0)
+	out, err := r.Execute(context.Background(), mo, nil)
+	return r, mo, out, err
+}
+
+func TestFaults(t *testing.T) {
+	for _, c := range []struct {
+		fault Fault
+		code  robot.Code
+	}{
+		{Fault{Kind: FaultFreeze, At: 0.7}, robot.CodeStaleState},
+		{Fault{Kind: FaultStuck, Joint: "shoulder_pan", At: 0.7}, robot.CodeDeviation},
+		{Fault{Kind: FaultDisconnect, At: 0.7}, robot.CodeDisconnected},
+		{Fault{Kind: FaultKick, Joint: "shoulder_pan", At: 0.7, Value: -4, Duration: 0.4}, robot.CodeDeviation},
+		{Fault{Kind: FaultEncoder, Joint: "elbow_flex", At: 0.7, Value: 0.3}, robot.CodeDeviation},
+		{Fault{Kind: FaultWeak, Joint: "shoulder_lift", At: 0.7, Value: 0.01}, robot.CodeDeviation},
+		{Fault{Kind: FaultWeak, Joint: "elbow_flex", At: 0.7, Value: 0.2}, robot.CodeTorqueLimit},
+	} {
+		t.Run(string(c.fault.Kind)+" "+string(c.code), func(t *testing.T) {
+			_, mo, out, err := faulty(t, c.fault)
+			require.Equal(t, c.code, robot.CodeOf(err), "%v", err)
+			require.Greater(t, out.Duration, 0.7)
+			require.Less(t, out.Duration, mo.Trajectory.Duration()+settleTimeout)
+			switch c.fault.Kind {
+			case FaultFreeze:
+				require.Equal(t, robot.OutcomeFaulted, out.Status)
+				require.Nil(t, out.Final.Positions, "nothing is measured, nothing is said")
+			case FaultDisconnect:
+				require.Equal(t, robot.OutcomeUnknown, out.Status)
+				require.Nil(t, out.Final.Positions)
+			default:
+				require.Equal(t, robot.OutcomeFaulted, out.Status)
+				require.Greater(t, math.Abs(out.Final.Positions[0]-1), 0.01)
+				require.Equal(t, c.code, out.Final.Faults[0].Code)
+			}
+		})
+	}
+}
+
+// TestFaultLatchesUntilReset: the first reason stays, whatever happens then, and
+// a reset starts nothing.
+func TestFaultLatchesUntilReset(t *testing.T) {
+	r, mo, out, err := faulty(t,
+		Fault{Kind: FaultEncoder, Joint: "elbow_flex", At: 0.7, Value: 0.3},
+		Fault{Kind: FaultKick, Joint: "shoulder_pan", At: 0.75, Value: -20, Duration: 0.3})
+	require.Equal(t, robot.CodeDeviation, robot.CodeOf(err))
+	require.ErrorContains(t, err, "elbow_flex")
+	_, err = r.Execute(context.Background(), mo, nil)
+	require.Equal(t, robot.CodeDeviation, robot.CodeOf(err))
+	require.ErrorContains(t, err, "elbow_flex")
+	s, err := r.State(context.Background())
+	require.NoError(t, err)
+	require.Len(t, s.Faults, 1)
+	require.Equal(t, "elbow_flex", s.Faults[0].Where)
+	_, err = r.Actuate(context.Background(), robot.Command{Kind: robot.EStopReset, Epoch: s.StopEpoch})
+	require.NoError(t, err)
+	s, err = r.State(context.Background())
+	require.NoError(t, err)
+	require.Empty(t, s.Faults)
+	require.Equal(t, out.Final.Positions, s.Positions)
+}
+
+func TestShortFaultsPass(t *testing.T) {
+	_, _, out, err := faulty(t, Fault{Kind: FaultFreeze, At: 0.7, Duration: 0.05}, Fault{Kind: FaultKick, Joint: "shoulder_pan", At: 1, Value: 0.2})
+	require.NoError(t, err)
+	require.InDelta(t, 1, out.Final.Positions[0], 3e-3)
+	_, _, _, err = faulty(t, Fault{Kind: FaultStuck, Joint: "shoulder_pan", At: 0.1, Motion: 2})
+	require.NoError(t, err, "it is for the second motion")
+}
+
+// TestTorqueOffSagsAndTorqueOnHolds (CASES 44): what was commanded before is not
+// where the arm goes when it is switched on again.
+func TestCase44_TorqueOffSagsAndTorqueOnHoldsTheMeasuredPosition(t *testing.T) {
+	m := so101(t)
+	r := newRobot(t, Options{Model: m})
+	out, err := r.Actuate(context.Background(), robot.Command{Kind: robot.TorqueOff})
+	require.NoError(t, err)
+	require.False(t, out.Final.Enabled)
+	sagged := out.Final.Positions
+	var moved float64
+	for i := range sagged {
+		moved = math.Max(moved, math.Abs(sagged[i]-m.Home[i]))
+		require.GreaterOrEqual(t, sagged[i], m.Limits[i].Lower-1e-6)
+		require.LessOrEqual(t, sagged[i], m.Limits[i].Upper+1e-6)
+	}
+	require.Greater(t, moved, 0.2, "gravity moves it")
+	require.LessOrEqual(t, out.Duration, sagTime)
+
+	_, err = r.Execute(context.Background(), motionOf(restToRest(m, sagged, m.Home, 0.3, 0), 0), nil)
+	require.Equal(t, robot.CodeNotEnabled, robot.CodeOf(err))
+
+	out, err = r.Actuate(context.Background(), robot.Command{Kind: robot.TorqueOn})
+	require.NoError(t, err)
+	require.True(t, out.Final.Enabled)
+	for i := range sagged {
+		require.InDelta(t, sagged[i], out.Final.Positions[i], 5e-3)
+	}
+	out, err = r.Execute(context.Background(), motionOf(restToRest(m, out.Final.Positions, m.Home, 0.3, 0), 0), nil)
+	require.NoError(t, err)
+	require.InDelta(t, m.Home[1], out.Final.Positions[1], 3e-3)
+}
+
+func TestContactEndsTheMotionWhereItIs(t *testing.T) {
+	m := so101(t)
+	p := robot.IdentityPose()
+	p.P = vec3{0.15, 0.2, 0.15}
+	scene := &robot.Scene{Bodies: []robot.Body{{Name: "post", Pose: p, Geometry: robot.Geometry{Kind: robot.Cylinder, Radius: 0.02, Length: 0.4}}}}
+	to := append([]float64(nil), m.Home...)
+	to[0] = 1.5
+	for _, sign := range []float64{1, -1} {
+		to[0] *= sign
+		scene.Bodies[0].Pose.P[1] = 0.2
+		r := newRobot(t, Options{Model: m, Scene: scene})
+		out, err := r.Execute(context.Background(), motionOf(restToRest(m, m.Home, to, 0.5, 0), 0), nil)
+		if robot.CodeOf(err) == "" { // the way that the post isn't on
+			require.InDelta(t, to[0], out.Final.Positions[0], 3e-3)
+			continue
+		}
+		require.Equal(t, robot.CodeContact, robot.CodeOf(err))
+		require.ErrorContains(t, err, "post")
+		require.Equal(t, robot.OutcomeFaulted, out.Status)
+		s, err := r.State(context.Background())
+		require.NoError(t, err)
+		require.False(t, s.Moving)
+		require.InDeltaSlice(t, s.Positions, s.Setpoints, 3e-3, "it doesn't press on")
+	}
+}
