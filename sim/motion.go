@@ -176,7 +176,7 @@ func (x *motion) loop(ctx context.Context, progress func(robot.Progress)) {
 	for {
 		r.fireHooks(x)
 		x.events(ctx)
-		if x.tick == 0 && x.why != toItsEnd {
+		if x.tick == 0 && x.why != toItsEnd && x.why != byGrip {
 			r.publish(false)
 			x.run.rest = true
 			return // nothing has been actuated
