@@ -1,0 +1,108 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/robot"
+)
+
+// traceLength bounds a recorded trace: the last samples of a motion. A backend
+// reports at least 20 a second.
+const traceLength = 200
+
+// stillVelocity is the speed below which a joint counts as at rest in a trace,
+// rad/s or m/s. It only labels; the backend's own verdict is what stops trust.
+const stillVelocity = 0.02
+
+// recorder is a backend that writes into the event log how each motion ended that
+// didn't run to its end: the measured trace down to rest, which shows that the arm
+// was brought to a stop and wasn't left moving. Everything else passes through.
+type recorder struct {
+	robot.Backend
+	sink    gate.Sink
+	session string
+	now     func() time.Time
+	log     *slog.Logger
+}
+
+var _ robot.Backend = (*recorder)(nil)
+
+// traceEvent is the data of the event.
+type traceEvent struct {
+	Motion    string              `json:"motion,omitempty"`
+	Outcome   robot.OutcomeStatus `json:"outcome"`
+	DurationS float64             `json:"duration_s"` // of motion time, from the first actuation to rest
+	PlannedS  float64             `json:"planned_s"`
+	AtRest    *bool               `json:"at_rest,omitempty"` // measured at the end; left out where it isn't measured
+	Joints    []string            `json:"joints"`
+	Final     []float64           `json:"final,omitempty"` // measured, rad or m
+	T         []float64           `json:"t"`               // s of motion time
+	Position  [][]float64         `json:"positions"`       // measured, by sample
+	Velocity  [][]float64         `json:"velocities,omitempty"`
+}
+
+// Execute runs the motion on the backend beneath.
+func (r *recorder) Execute(ctx context.Context, m robot.Motion, progress func(robot.Progress)) (robot.Outcome, error) {
+	tr := traceEvent{Motion: m.ID, Joints: m.Trajectory.Joints, PlannedS: m.Trajectory.Duration()}
+	out, err := r.Backend.Execute(ctx, m, func(p robot.Progress) {
+		tr.add(p)
+		if progress != nil {
+			progress(p)
+		}
+	})
+	if out.Status != robot.OutcomeDone && out.Status != robot.OutcomeRefused {
+		r.emit(tr, out, err)
+	}
+	return out, err
+}
+
+func (t *traceEvent) add(p robot.Progress) {
+	if p.State.Positions == nil {
+		return
+	}
+	if len(t.T) == traceLength {
+		t.T, t.Position = t.T[1:], t.Position[1:]
+		if len(t.Velocity) == traceLength {
+			t.Velocity = t.Velocity[1:]
+		}
+	}
+	t.T = append(t.T, p.T)
+	t.Position = append(t.Position, append([]float64(nil), p.State.Positions...))
+	if p.State.Velocities != nil {
+		t.Velocity = append(t.Velocity, append([]float64(nil), p.State.Velocities...))
+	}
+}
+
+func (r *recorder) emit(t traceEvent, out robot.Outcome, err error) {
+	t.Outcome, t.DurationS, t.Final = out.Status, out.Duration, out.Final.Positions
+	if out.Final.Velocities != nil {
+		rest := true
+		for _, v := range out.Final.Velocities {
+			rest = rest && math.Abs(v) <= stillVelocity
+		}
+		t.AtRest = &rest
+	}
+	e := gate.Event{
+		Type: "stop", Time: r.now(), SessionID: r.session, Where: "motion", Backend: r.Info().Backend,
+		Mode: gate.Mode(r.Info().Mode), Text: "a motion ended before its end: " + string(out.Status),
+	}
+	if out.Status == robot.OutcomeFaulted || out.Status == robot.OutcomeUnknown {
+		e.Type = "fault"
+	}
+	if err != nil {
+		e.Code, e.Text = gate.Code(robot.CodeOf(err)), e.Text+": "+err.Error()
+	}
+	data, jerr := json.Marshal(t)
+	if jerr == nil {
+		e.Data = data
+	}
+	// The motion is over; a log that can't be written changes nothing of that.
+	if err := r.sink.Emit(e); err != nil {
+		r.log.Error("the trace of a motion could not be recorded", "err", err)
+	}
+}

@@ -1,0 +1,204 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+	"github.com/tau-robot/tau/cmd/tau/internal/fdio"
+	"github.com/tau-robot/tau/cmd/tau/internal/script"
+	"github.com/tau-robot/tau/cmd/tau/internal/show"
+	"github.com/tau-robot/tau/gate"
+)
+
+// Front is how a bridge is used: by a script, or by lines on In, which is a
+// prompt where In and Out are a terminal.
+type Front struct {
+	Script io.ReadCloser // nil: no script. Run closes it, which must end a blocked Read.
+	JSON   bool
+	In     *os.File
+	Out    *os.File // answers; watched for readers that go away
+	Err    io.Writer
+	Ask    bool // approvals are asked at the terminal, if In and Out are one
+}
+
+// Run starts a bridge, serves its front end until that ends or the process is
+// told to, brings the robot to a controlled stop and ends the bridge. The error
+// carries the exit status.
+func Run(s Setup, f Front) error {
+	r := &run{Front: f, sig: catchSignals()}
+	if f.Script != nil {
+		defer func() { _ = f.Script.Close() }() // it was read, or the error says why not
+	}
+	s.Open = r.open
+	var err error
+	if r.host, err = Start(s); err != nil {
+		return exit.Bridgef("%w", err)
+	}
+	gone, unwatch, err := fdio.Watch(f.Out)
+	if err != nil {
+		return exit.Bridgef("%w", errors.Join(err, r.host.Close()))
+	}
+	defer unwatch()
+	if r.console != nil {
+		r.console.bind(r.host)
+	}
+	r.announce()
+	return r.until(gone)
+}
+
+type run struct {
+	Front
+	sig     signals
+	host    *Host
+	console *console // nil with a script that can't be asked about
+}
+
+// open makes the console once the data folder is there, and says who approves.
+func (r *run) open(dir string) (gate.Approver, error) {
+	if r.Script != nil && !r.Ask {
+		return nil, nil
+	}
+	var err error
+	if r.console, err = newConsole(r.In, r.Out, dir+"/history"); err != nil {
+		return nil, err
+	}
+	if !r.Ask {
+		return nil, nil
+	}
+	a := r.console.approver()
+	if a == nil && r.Script != nil {
+		return nil, errors.New("--approve-from terminal with --script needs a terminal on standard input and output")
+	}
+	return a, nil
+}
+
+// until serves until the end, whichever it is.
+func (r *run) until(gone <-chan struct{}) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	ended := make(chan error, 1)
+	go func() { ended <- r.serve(ctx) }()
+	interrupted := func(why string) error {
+		// The stop comes before everything else that ends, so that a motion ends
+		// stopped and not merely because its caller went away.
+		verdicts := r.host.Stop(why)
+		cancel(errors.New(why))
+		<-ended
+		return r.end(verdicts, &exit.Error{Status: exit.Interrupted, Err: fmt.Errorf("interrupted (%s): stopped in a controlled way", why)})
+	}
+	for {
+		select {
+		case err := <-ended:
+			return r.end(r.host.Stop("the front end ended"), err)
+		case got := <-r.sig.c:
+			if got == syscall.SIGTSTP {
+				suspend(r.host)
+				continue
+			}
+			return interrupted(got.String())
+		case <-r.interrupts():
+			return interrupted("ctrl-C")
+		case <-gone:
+			return interrupted("nobody reads the answers any more")
+		}
+	}
+}
+
+func (r *run) interrupts() <-chan struct{} {
+	if r.console == nil {
+		return nil
+	}
+	return r.console.interrupts
+}
+
+// end ends the bridge and settles how the process does.
+func (r *run) end(verdicts []gate.StopVerdict, err error) error {
+	if !show.AtRest(verdicts) {
+		for _, v := range verdicts {
+			fmt.Fprintf(r.Err, "tau: not known to be at rest: %s\n", show.Verdict(v))
+		}
+	}
+	if cerr := r.host.Close(); cerr != nil {
+		return exit.Bridgef("ending the bridge: %w", cerr)
+	}
+	return err
+}
+
+// serve runs the front end to its end.
+func (r *run) serve(ctx context.Context) error {
+	if r.Script == nil {
+		return r.console.serve(ctx)
+	}
+	if r.console == nil {
+		return r.script(ctx)
+	}
+	// The script runs beside a terminal on which only approvals are answered.
+	pctx, stop := context.WithCancel(ctx)
+	asked := make(chan error, 1)
+	go func() { asked <- r.console.serve(pctx) }()
+	err := r.script(ctx)
+	stop()
+	if aerr := <-asked; err == nil {
+		err = aerr
+	}
+	return err
+}
+
+func (r *run) script(ctx context.Context) error {
+	out := io.Writer(r.Out)
+	if r.console != nil {
+		out = r.console.prompt
+	}
+	sum, err := script.Run(ctx, r.Script, script.Config{
+		Caller: r.host.Gate, Session: r.host.setup.Session, Principal: Operator, Out: out, JSON: r.JSON,
+		Log: r.host.Log, Progress: r.progress(),
+	})
+	switch {
+	case ctx.Err() != nil:
+		return nil // the interruption decides
+	case errors.Is(err, syscall.EPIPE):
+		return &exit.Error{Status: exit.Interrupted, Err: errors.New("interrupted (nobody reads the answers any more): stopped in a controlled way")}
+	case err != nil:
+		return exit.Bridgef("%w", err)
+	case sum.NotOK > 0:
+		return exit.Silent(exit.Calls) // the answers have said it
+	}
+	return nil
+}
+
+// progress writes what running calls say of themselves for people to read.
+func (r *run) progress() func(tool, text string) {
+	var mu sync.Mutex
+	return func(tool, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(r.Err, "… %s: %s\n", gate.Escape(tool), gate.Escape(text))
+	}
+}
+
+// announce says that the bridge is ready, and where.
+func (r *run) announce() {
+	var b strings.Builder
+	fmt.Fprintf(&b, "robot %s, simulated; session %s; data in %s\n", gate.Escape(r.host.Model.Name), r.host.setup.Session, gate.Escape(r.host.Path()))
+	if url, token := r.host.Endpoint(); url != "" {
+		fmt.Fprintf(&b, "MCP at %s, bearer token in %s\n", url, gate.Escape(token))
+	}
+	switch {
+	case r.Script != nil:
+	case r.console.prompt.Interactive():
+		r.console.prompt.Print(b.String() + "help lists what can be typed; stop and estop act at once\n")
+		return
+	default:
+		b.WriteString("standard input is no terminal: lines are read from it, and nobody can approve here\n")
+	}
+	for l := range strings.Lines(b.String()) {
+		fmt.Fprintf(r.Err, "tau: %s", l)
+	}
+}

@@ -1,0 +1,32 @@
+package bridge
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// signals are those that a bridge answers: INT, TERM and HUP by a controlled stop
+// and the end, TSTP by a controlled stop and then suspension.
+type signals struct{ c chan os.Signal }
+
+// catchSignals stays in force to the end of the process: once the end has begun, a
+// second ctrl-C must not cut the stop off. It also ignores SIGPIPE: writing to a reader that went away is then an
+// error, which is answered, and not the end of the process in mid-motion.
+func catchSignals() signals {
+	s := signals{c: make(chan os.Signal, 8)}
+	signal.Ignore(syscall.SIGPIPE)
+	signal.Notify(s.c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGTSTP)
+	return s
+}
+
+// suspend stops the robot, waits until it is at rest, and suspends the process as
+// an unanswered SIGTSTP would have. It returns when the process goes on; a prompt
+// then takes its terminal again by itself.
+func suspend(h *Host) {
+	h.Stop("suspended")
+	// SIGSTOP can't be caught, so nothing of ours runs until SIGCONT.
+	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
+		h.Log.Error("the process could not be suspended", "err", err)
+	}
+}

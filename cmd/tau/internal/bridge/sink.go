@@ -1,0 +1,27 @@
+package bridge
+
+import (
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/events"
+	"github.com/tau-robot/tau/robot"
+)
+
+// sink writes each event into its session's log. What belongs to no session that
+// could have one (a stop over the control socket, a call that named a session
+// that isn't one) goes into the bridge's own, so that it is recorded and can't
+// make the log look broken.
+type sink struct {
+	store *events.Store
+	all   *robot.Sessions
+	home  string // the bridge's own session
+}
+
+var _ gate.Sink = (*sink)(nil)
+
+// Emit returns once the event would survive kill -9.
+func (s *sink) Emit(e gate.Event) error {
+	if _, ok := s.all.Get(e.SessionID); !ok {
+		e.SessionID = s.home
+	}
+	return s.store.Emit(e)
+}

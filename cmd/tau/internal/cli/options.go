@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tau-robot/tau/cmd/tau/internal/bridge"
+	"github.com/tau-robot/tau/cmd/tau/internal/datadir"
+	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+	"github.com/tau-robot/tau/robot"
+)
+
+const (
+	mcpWaitDefault = 45 * time.Second
+	simSession     = "sim" // the session of the prompt and the script, unless named
+)
+
+// bridgeFlags are the flags of "sim" and "real".
+type bridgeFlags struct {
+	arm              robotFlags
+	session, dataDir string
+	mcp, listen      string
+	mcpWait          time.Duration
+	approveFrom      string
+	rehearse         bool
+	script           string
+	json             bool
+	clock            string
+	seed             uint64
+	faults           string
+	verbose          bool
+	// of "real" only
+	driver, port, config string
+	optIn                time.Duration
+
+	set func(name string) bool // given on the command line
+}
+
+func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
+	f := cmd.Flags()
+	b.arm.add(f)
+	f.StringVar(&b.dataDir, "data-dir", "", "folder for events, tokens and logs (default: TAU_DATA_DIR, else the XDG state folder)")
+	f.StringVar(&b.mcp, "mcp", "http", "MCP: http on loopback, or off (a script's default); stdio isn't built yet")
+	f.StringVar(&b.listen, "listen", "127.0.0.1:0", "loopback address of MCP over HTTP; port 0 takes a free one")
+	f.DurationVar(&b.mcpWait, "mcp-wait", mcpWaitDefault, "how long an MCP call that moves something is held before it is answered pending")
+	f.StringVar(&b.approveFrom, "approve-from", "terminal", "who approves: terminal, or none (a script's default); tui, web and telegram aren't built yet")
+	f.StringVar(&b.script, "script", "", "run JSON lines of tool calls from FILE, or - for standard input, and exit")
+	f.BoolVar(&b.json, "json", false, "answers as JSON lines on standard output, people's text on standard error")
+	f.StringVar(&b.clock, "clock", "real", "simulated time: real, or fast (as fast as the machine can, same results)")
+	f.Uint64Var(&b.seed, "seed", 0, "seed of every random choice")
+	f.StringVar(&b.faults, "faults", "", "JSON file of faults for the simulator")
+	f.BoolVarP(&b.verbose, "verbose", "v", false, "log tier-0 calls too")
+	f.BoolVar(&b.rehearse, "rehearse", false, "simulated sessions only: run physical calls without asking anybody")
+	f.StringVar(&b.driver, "driver", "", "driver of the real robot")
+	f.StringVar(&b.port, "port", "", "device of the real robot")
+	f.StringVar(&b.config, "config", "", "the real robot's configuration file")
+	f.DurationVar(&b.optIn, "for", robot.DefaultOptIn, "how long the opt-in lasts, at most 8h")
+	session := "name of the session (default " + simSession + ")"
+	if isReal {
+		session = "the session that is opted in; required"
+	}
+	f.StringVar(&b.session, "session", "", session)
+	// Each command knows the other's flags, so that it can say what is wrong with
+	// them (a device named without "real" must not start a simulator in silence),
+	// but doesn't offer them.
+	hide := []string{"driver", "port", "config", "for"}
+	if isReal {
+		hide = []string{"rehearse", "clock", "faults"}
+	}
+	for _, name := range hide {
+		f.Lookup(name).Hidden = true
+	}
+	b.set = f.Changed
+}
+
+// robotFlags name a robot and what stands around it.
+type robotFlags struct {
+	robot, srdf, limits, scene string
+}
+
+func (r *robotFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&r.robot, "robot", "so101", "built-in robot's name, or a .urdf file")
+	f.StringVar(&r.srdf, "srdf", "", "SRDF of a .urdf file's robot: groups, home, pairs of links that may touch")
+	f.StringVar(&r.limits, "limits", "", "joint_limits.yaml of a .urdf file's robot; it may only tighten")
+	f.StringVar(&r.scene, "scene", "", "JSON file of what stands around the robot")
+}
+
+// checkSim refuses what doesn't go together, before anything is started.
+func (b *bridgeFlags) checkSim() error {
+	for _, name := range []string{"driver", "port", "config", "for"} {
+		if b.set(name) {
+			return exit.Usagef("--%s is about a real robot and robot sim moves none: use 'tau robot real --session NAME --driver … --port …'", name)
+		}
+	}
+	if !b.set("session") {
+		b.session = simSession
+	}
+	return b.check()
+}
+
+func (b *bridgeFlags) checkReal() error {
+	if b.set("rehearse") {
+		return exit.Usagef("--rehearse runs physical calls without asking and is for simulated sessions only")
+	}
+	if b.set("clock") || b.set("faults") {
+		return exit.Usagef("--clock and --faults are the simulator's; a real robot has neither")
+	}
+	if b.session == "" {
+		return exit.Usagef("robot real needs --session NAME, which is the opt-in: it lets that one session move the real robot, " +
+			"for 30 minutes unless --for says otherwise (at most 8h), can be revoked, is recorded in the event log, " +
+			"and is never taken from a configuration file, an environment variable or an earlier run")
+	}
+	if !(b.optIn > 0 && b.optIn <= robot.MaxOptIn) {
+		return exit.Usagef("--for %s: an opt-in lasts more than 0 and at most %s", b.optIn, robot.MaxOptIn)
+	}
+	return b.check()
+}
+
+func (b *bridgeFlags) check() error {
+	if err := robot.CheckSessionName(b.session); err != nil {
+		return exit.Usagef("--session: %w", err)
+	}
+	if err := oneOf("mcp", b.mcp, []string{"http", "off"}, "stdio"); err != nil {
+		return err
+	}
+	if err := oneOf("approve-from", b.approveFrom, []string{"terminal", "none"}, "tui", "web", "telegram"); err != nil {
+		return err
+	}
+	if err := oneOf("clock", b.clock, []string{"real", "fast"}); err != nil {
+		return err
+	}
+	if !(b.mcpWait > 0 && b.mcpWait <= mcpWaitDefault) {
+		return exit.Usagef("--mcp-wait %s: more than 0 and at most %s, since clients give up after 60 s", b.mcpWait, mcpWaitDefault)
+	}
+	if b.set("script") && b.script == "" {
+		return exit.Usagef("--script needs a file's name, or - for standard input")
+	}
+	if b.json && b.script == "" {
+		return exit.Usagef("--json is the form of a script's answers; it needs --script")
+	}
+	if b.script == "" {
+		return nil
+	}
+	return b.checkScript()
+}
+
+// checkScript settles a script's defaults: MCP off, and nobody to ask, because
+// the script has the terminal's input.
+func (b *bridgeFlags) checkScript() error {
+	if !b.set("mcp") {
+		b.mcp = "off"
+	}
+	if !b.set("approve-from") {
+		b.approveFrom = "none"
+	}
+	if b.approveFrom == "terminal" && b.script == "-" {
+		return exit.Usagef("--approve-from terminal with --script -: standard input can't give both the script and the answers; name a file")
+	}
+	return nil
+}
+
+func oneOf(flag, value string, built []string, notYet ...string) error {
+	for _, v := range built {
+		if v == value {
+			return nil
+		}
+	}
+	for _, v := range notYet {
+		if v == value {
+			return exit.Usagef("--%s %s isn't built yet; there is %s", flag, value, strings.Join(built, ", "))
+		}
+	}
+	return exit.Usagef("--%s %q: want %s", flag, value, strings.Join(built, " or "))
+}
+
+// dataPath is the data folder that a command is about.
+func (a *app) dataPath(flag string) (string, error) {
+	p, err := datadir.Default(flag, a.getenv)
+	if err != nil {
+		return "", exit.Usagef("%w", err)
+	}
+	return p, nil
+}
+
+// openScript opens the script before anything is started.
+func (a *app) openScript(name string) (*os.File, error) {
+	if name == "-" {
+		return a.in, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, exit.Usagef("--script: %w", err)
+	}
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		_ = f.Close()
+		return nil, exit.Usagef("--script: %s is a folder", name)
+	}
+	return f, nil
+}
+
+// floats parses "a,b,c".
+func floats(what, s string) ([]float64, error) {
+	var out []float64
+	for i, part := range strings.Split(s, ",") {
+		v, err := parseFloat(strings.TrimSpace(part))
+		if err != nil {
+			return nil, fmt.Errorf("%s: number %d: %w", what, i+1, err)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+func (r *robotFlags) source() bridge.Source {
+	return bridge.Source{Robot: r.robot, SRDF: r.srdf, Limits: r.limits, Scene: r.scene}
+}

@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tau-robot/tau/cmd/tau/internal/bridge"
+	"github.com/tau-robot/tau/cmd/tau/internal/chart"
+	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/robot"
+)
+
+type planFlags struct {
+	arm                  robotFlags
+	from, to, pose, axis string
+	speedScale           float64
+	seed                 uint64
+	json                 bool
+	plot                 string
+}
+
+func (a *app) plan() *cobra.Command {
+	var p planFlags
+	c := leaf("plan", "Plans and rehearses a motion, as the tools do, and moves nothing", 0, func(cmd *cobra.Command, _ []string) error {
+		return a.runPlan(cmd.Context(), &p)
+	})
+	f := c.Flags()
+	p.arm.add(f)
+	f.StringVar(&p.from, "from", "", "where it starts: numbers by joint, or name=number,… (rad, or m for sliding joints; default: the home pose)")
+	f.StringVar(&p.to, "to", "", "where it goes, in the same form; joints not named stay")
+	f.StringVar(&p.pose, "pose", "", "where the tip goes: x,y,z or x,y,z,qw,qx,qy,qz in the root frame, m")
+	f.StringVar(&p.axis, "tool-axis", "", "with --pose x,y,z: direction of the tip's z axis, x,y,z")
+	f.Float64Var(&p.speedScale, "speed-scale", 0.5, "fraction of the limits to use, above 0 to 1")
+	f.Uint64Var(&p.seed, "seed", 0, "seed of every random choice")
+	f.BoolVar(&p.json, "json", false, "the plan as one JSON document")
+	f.StringVar(&p.plot, "plot", "", "PNG of positions, speeds and accelerations against their limits")
+	return c
+}
+
+func (a *app) runPlan(ctx context.Context, p *planFlags) error {
+	if (p.to == "") == (p.pose == "") {
+		return exit.Usagef("robot plan needs --to or --pose, and not both")
+	}
+	if p.axis != "" && p.pose == "" {
+		return exit.Usagef("--tool-axis goes with --pose")
+	}
+	if !(p.speedScale > 0 && p.speedScale <= 1) {
+		return exit.Usagef("--speed-scale %g: want above 0 to 1", p.speedScale)
+	}
+	model, scene, err := bridge.Load(p.arm.source())
+	if err != nil {
+		return exit.Usagef("%w", err)
+	}
+	from := model.Home
+	if p.from != "" {
+		if from, err = configuration("--from", p.from, model, model.Home); err != nil {
+			return exit.Usagef("%w", err)
+		}
+	}
+	tool, args, err := p.call(model, from)
+	if err != nil {
+		return exit.Usagef("%w", err)
+	}
+	plan, err := bridge.Plan(ctx, model, scene, from, p.seed, tool, args)
+	if err != nil {
+		return a.refusedPlan(p.json, err)
+	}
+	if p.plot != "" {
+		if err := a.plotPlan(p.plot, model, plan.Motion.Trajectory); err != nil {
+			return err
+		}
+	}
+	if p.json {
+		return a.planJSON(model, plan)
+	}
+	return a.planText(plan)
+}
+
+// planCall is the arguments of move_joints or move_pose.
+type planCall struct {
+	Positions   namedPositions `json:"positions,omitempty"`
+	Position    []float64      `json:"position,omitempty"`
+	Orientation []float64      `json:"orientation,omitempty"`
+	ToolAxis    []float64      `json:"tool_axis,omitempty"`
+	SpeedScale  float64        `json:"speed_scale"`
+}
+
+// call makes the tool call that the flags stand for.
+func (p *planFlags) call(m *robot.Model, from []float64) (tool string, args []byte, err error) {
+	in := planCall{SpeedScale: p.speedScale}
+	tool = "move_joints"
+	if p.to != "" {
+		q, err := configuration("--to", p.to, m, from)
+		if err != nil {
+			return "", nil, err
+		}
+		in.Positions = named(m.JointNames(), q)
+	} else {
+		tool = "move_pose"
+		v, err := floats("--pose", p.pose)
+		if err != nil {
+			return "", nil, err
+		}
+		if len(v) != 3 && len(v) != 7 {
+			return "", nil, fmt.Errorf("--pose: %d numbers; want x,y,z or x,y,z,qw,qx,qy,qz", len(v))
+		}
+		in.Position = v[:3]
+		if len(v) == 7 {
+			in.Orientation = v[3:]
+		}
+	}
+	if p.axis != "" {
+		v, err := floats("--tool-axis", p.axis)
+		if err != nil {
+			return "", nil, err
+		}
+		if len(v) != 3 {
+			return "", nil, fmt.Errorf("--tool-axis: %d numbers; want x,y,z", len(v))
+		}
+		in.ToolAxis = v
+	}
+	args, err = json.Marshal(in)
+	return tool, args, err
+}
+
+// planDocument is plan --json.
+type planDocument struct {
+	OK         bool             `json:"ok"`
+	Robot      string           `json:"robot"`
+	Digest     string           `json:"digest"`
+	DurationS  float64          `json:"duration_s"`
+	From       namedPositions   `json:"from"`
+	To         namedPositions   `json:"to"`
+	Assumed    []string         `json:"assumed"`
+	Rehearsal  robot.Rehearsal  `json:"rehearsal"`
+	Trajectory planTrajectory   `json:"trajectory"`
+	Facts      []gate.Fact      `json:"facts"`
+	Limits     []planJointLimit `json:"limits"`
+}
+
+type namedPositions map[string]float64
+
+type planTrajectory struct {
+	Joints   []string      `json:"joints"`
+	Segments []planSegment `json:"segments"`
+}
+
+// planSegment has constant jerk: q(t) = q + v·t + a·t²/2 + j·t³/6.
+type planSegment struct {
+	Duration float64   `json:"duration_s"`
+	Q        []float64 `json:"q"`
+	V        []float64 `json:"v"`
+	A        []float64 `json:"a"`
+	J        []float64 `json:"j"`
+}
+
+type planJointLimit struct {
+	Joint string `json:"joint"`
+	Unit  string `json:"unit"`
+	robot.JointLimits
+}
+
+func (a *app) planJSON(m *robot.Model, p bridge.Planned) error {
+	t := p.Motion.Trajectory
+	d := planDocument{
+		OK: true, Robot: m.Name, Digest: fmt.Sprintf("%x", p.Digest), DurationS: p.Rehearsal.Duration,
+		From: named(t.Joints, t.Start()), To: named(t.Joints, t.End()),
+		Assumed: append([]string{}, p.Card.Assumed...), Rehearsal: p.Rehearsal, Facts: p.Card.Facts,
+		Trajectory: planTrajectory{Joints: t.Joints},
+	}
+	for _, s := range t.Segments {
+		d.Trajectory.Segments = append(d.Trajectory.Segments, planSegment(s))
+	}
+	for i, u := range jointUnits(m) {
+		d.Limits = append(d.Limits, planJointLimit{t.Joints[i], u, m.Limits[i]})
+	}
+	return a.document(d)
+}
+
+func (a *app) document(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return exit.Bridgef("%w", err)
+	}
+	return write(a.out, string(b)+"\n")
+}
+
+func named(names []string, q []float64) namedPositions {
+	out := namedPositions{}
+	for i, n := range names {
+		out[n] = q[i]
+	}
+	return out
+}
+
+func jointUnits(m *robot.Model) []string {
+	out := make([]string, 0, m.DoF())
+	for _, j := range m.Active {
+		out = append(out, m.Joints[j].Type.Unit())
+	}
+	return out
+}
+
+func (a *app) planText(p bridge.Planned) error {
+	var b strings.Builder
+	for _, f := range p.Card.Facts {
+		fmt.Fprintf(&b, "%-12s %s\n", gate.Escape(f.Label)+":", gate.Escape(f.Text))
+	}
+	for _, s := range p.Card.Assumed {
+		fmt.Fprintf(&b, "%-12s %s\n", "Assumed:", gate.Escape(s))
+	}
+	return write(a.out, b.String())
+}
+
+// refusedPlan says why there is no plan: the refusal that a tool call would get.
+func (a *app) refusedPlan(asJSON bool, err error) error {
+	code := gate.CodeOf(err)
+	if code == "" {
+		return exit.Bridgef("%w", err)
+	}
+	if asJSON {
+		if err := a.document(struct {
+			OK   bool      `json:"ok"`
+			Code gate.Code `json:"code"`
+			Text string    `json:"text"`
+		}{false, code, err.Error()}); err != nil {
+			return err
+		}
+	}
+	return exit.Callsf("%w", err)
+}
+
+func (a *app) plotPlan(path string, m *robot.Model, t robot.Trajectory) error {
+	err := chart.Save(path, func(w io.Writer) error {
+		return chart.Draw(w, fmt.Sprintf("%s, %.2f s", m.Name, t.Duration()), t, jointUnits(m), m.Limits)
+	})
+	if err != nil {
+		return exit.Bridgef("--plot: %w", err)
+	}
+	fmt.Fprintf(a.err, "wrote %s\n", path)
+	return nil
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tau-robot/tau/cmd/tau/internal/bridge"
+	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+	"github.com/tau-robot/tau/cmd/tau/internal/fdio"
+	"github.com/tau-robot/tau/gate/mcp"
+	"github.com/tau-robot/tau/sim"
+)
+
+func (a *app) sim() *cobra.Command {
+	var b bridgeFlags
+	c := leaf("sim", "Runs the bridge with a simulated arm: prompt or script, approvals, MCP over HTTP on loopback", 0, func(*cobra.Command, []string) error {
+		if err := b.checkSim(); err != nil {
+			return err
+		}
+		return a.runSim(&b)
+	})
+	b.add(c, false)
+	return c
+}
+
+// runSim reads everything that the flags name before anything is started, so that
+// a wrong name is a usage error that left nothing behind.
+func (a *app) runSim(b *bridgeFlags) (err error) {
+	s := bridge.Setup{
+		Clock: sim.Real, Seed: b.seed, Session: b.session, Verbose: b.verbose, Rehearse: b.rehearse,
+		MCPWait: b.mcpWait, Version: version, Now: time.Now,
+	}
+	if b.clock == "fast" {
+		s.Clock = sim.Fast
+	}
+	if s.DataDir, err = a.dataPath(b.dataDir); err != nil {
+		return err
+	}
+	if s.Model, s.Scene, err = bridge.Load(b.arm.source()); err != nil {
+		return exit.Usagef("%w", err)
+	}
+	if s.Faults, err = bridge.LoadFaults(b.faults); err != nil {
+		return exit.Usagef("%w", err)
+	}
+	f := bridge.Front{JSON: b.json, In: a.in, Out: a.out, Err: a.err, Ask: b.approveFrom == "terminal"}
+	if b.script != "" {
+		file, err := a.openScript(b.script)
+		if err != nil {
+			return err
+		}
+		if f.Script, err = scriptReader(file); err != nil {
+			return exit.Bridgef("%w", err)
+		}
+	}
+	if b.mcp == "http" {
+		if s.Listener, err = listen(b.listen); err != nil {
+			return err
+		}
+	}
+	return bridge.Run(s, f)
+}
+
+// listen opens the address of MCP over HTTP; one that isn't loopback is a usage error.
+func listen(addr string) (net.Listener, error) {
+	ln, err := mcp.Listen(addr)
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "listen" {
+		return nil, exit.Bridgef("--listen: %w", err)
+	}
+	if err != nil {
+		return nil, exit.Usagef("--listen: %w", err)
+	}
+	return ln, nil
+}
+
+// script is a script's input: its blocked Read ends when it is closed.
+type scriptFile struct {
+	*fdio.Reader
+	file *os.File
+}
+
+func scriptReader(f *os.File) (io.ReadCloser, error) {
+	r, err := fdio.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return &scriptFile{r, f}, nil
+}
+
+// Close ends a blocked Read before the descriptor goes.
+func (s *scriptFile) Close() error {
+	return errors.Join(s.Reader.Close(), ignoreClosed(s.file.Close()))
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// usage requires that a command line is refused as one: status 2, nothing on
+// standard output, each text on standard error, and no data folder begun.
+func usage(t *testing.T, args []string, texts ...string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "untouched")
+	r := tauEnv(t, []string{"TAU_DATA_DIR=" + dir}, "", args...)
+	require.Equal(t, 2, r.status, "%v: %s%s", args, r.stdout, r.stderr)
+	require.Empty(t, r.stdout, "%v", args)
+	for _, text := range texts {
+		require.Contains(t, r.stderr, text, "%v", args)
+	}
+	require.NoDirExists(t, dir, "%v started something", args)
+}
+
+func TestUnknownCommandsAreUsageErrors(t *testing.T) {
+	usage(t, []string{}, "tau needs a command")
+	usage(t, []string{"nonsense"}, `no command "nonsense"`)
+	usage(t, []string{"robot"}, "tau robot needs a command")
+	// Those of later releases are not offered.
+	for _, later := range []string{"check", "fk", "ik", "session", "approvals", "ports", "doctor"} {
+		usage(t, []string{"robot", later}, `no command "`+later+`"`)
+	}
+	usage(t, []string{"robot", "events"}, "needs a command")
+	usage(t, []string{"robot", "events", "replay", "x"}, `no command "replay"`)
+	usage(t, []string{"robot", "bench", "plan"}, `no command "plan"`)
+	usage(t, []string{"robot", "sim", "extra"}, "takes 0 arguments")
+	usage(t, []string{"robot", "events", "verify"}, "takes 1 argument")
+	usage(t, []string{"robot", "sim", "--nonsense"}, "unknown flag")
+	usage(t, []string{"version", "now"}, "takes 0 arguments")
+}
+
+func TestVersion(t *testing.T) {
+	r := tau(t, "", "version")
+	require.Equal(t, 0, r.status, r.stderr)
+	require.True(t, strings.HasPrefix(r.stdout, "tau "), r.stdout)
+	require.Empty(t, r.stderr)
+}
+
+func TestSimFlagsThatMakeNoSense(t *testing.T) {
+	sim := func(args ...string) []string { return append([]string{"robot", "sim"}, args...) }
+	for _, c := range []struct {
+		args []string
+		text string
+	}{
+		{sim("--session", ""), "--session"},
+		{sim("--session", "../x"), "--session"},
+		{sim("--session", strings.Repeat("x", 65)), "--session"},
+		{sim("--session", "a b"), "--session"},
+		{sim("--mcp", "stdio"), "isn't built yet"},
+		{sim("--mcp", "carrier-pigeon"), "want http or off"},
+		{sim("--approve-from", "tui"), "--approve-from tui isn't built yet"},
+		{sim("--approve-from", "web"), "--approve-from web isn't built yet"},
+		{sim("--approve-from", "telegram"), "--approve-from telegram isn't built yet"},
+		{sim("--approve-from", "everyone"), "want terminal or none"},
+		{sim("--clock", "slow"), "want real or fast"},
+		{sim("--seed", "-1"), "--seed"},
+		{sim("--seed", "NaN"), "--seed"},
+		{sim("--mcp-wait", "-1s"), "--mcp-wait"},
+		{sim("--mcp-wait", "NaN"), "--mcp-wait"},
+		{sim("--mcp-wait", "46s"), "--mcp-wait"},
+		{sim("--listen", "0.0.0.0:0"), "only loopback"},
+		{sim("--listen", "example.org:80"), "only loopback"},
+		{sim("--listen", "nonsense"), "--listen"},
+		{sim("--json"), "needs --script"},
+		{sim("--script", ""), "--script"},
+		{sim("--script", "/nonexistent/file"), "no such file"},
+		{sim("--script", "/"), "is a folder"},
+		{sim("--script", "-", "--approve-from", "terminal"), "can't give both"},
+		{sim("--robot", "hal9000"), "hal9000"},
+		{sim("--robot", "/nonexistent/arm.urdf"), "/nonexistent"},
+		{sim("--robot", "so101", "--limits", "x.yaml"), "--limits"},
+		{sim("--scene", "/nonexistent/scene.json"), "scene.json"},
+		{sim("--faults", "/nonexistent/faults.json"), "faults.json"},
+	} {
+		usage(t, c.args, c.text)
+	}
+}
+
+// A device named, the real mode forgotten: no simulator may start in its place.
+func TestCase51_ADeviceFlagWithoutRealIsAUsageError(t *testing.T) {
+	for _, flag := range [][]string{{"--port", "/dev/ttyUSB0"}, {"--driver", "feetech"}, {"--config", "arm.toml"}, {"--for", "1h"}} {
+		usage(t, append([]string{"robot", "sim", "--script", "-", "--rehearse"}, flag...), flag[0], "robot real --session NAME")
+	}
+}
+
+func TestG15_RehearseWithARealSessionIsAStartUpError(t *testing.T) {
+	usage(t, []string{"robot", "real", "--session", "s", "--driver", "mcu", "--port", "/dev/null", "--rehearse"}, "--rehearse", "simulated sessions only")
+}
+
+func TestRealSaysWhatTheOptInIsAndFailsClosed(t *testing.T) {
+	real := func(args ...string) []string { return append([]string{"robot", "real"}, args...) }
+	usage(t, real(), "--session NAME, which is the opt-in", "30 minutes", "8h", "revoked", "event log", "never taken from a configuration file")
+	usage(t, real("--driver", "mcu", "--port", "/dev/null"), "which is the opt-in")
+	full := func(args ...string) []string {
+		return real(append([]string{"--session", "cell", "--driver", "mcu", "--port", "/dev/null"}, args...)...)
+	}
+	usage(t, full(), "--driver mcu isn't built yet")
+	usage(t, real("--session", "cell"), "needs --driver")
+	usage(t, real("--session", "cell", "--driver", "mcu"), "needs --port")
+	usage(t, real("--session", "cell", "--driver", "hal", "--port", "x"), `no driver "hal"`)
+	for _, bad := range []string{"0", "-1m", "8h1s", "NaN", "forever", "1e3"} {
+		usage(t, full("--for", bad), "--for")
+	}
+	usage(t, full("--clock", "fast"), "simulator's")
+	usage(t, full("--faults", "x"), "simulator's")
+	usage(t, full("--robot", "hal"), "hal")
+	usage(t, full("--session", "a/b"), "--session")
+}
+
+// An opt-in comes from the command line of this run and from nowhere else.
+func TestAnOptInIsNotReadFromAnyOtherPlace(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"session", "TAU_SESSION", "config.toml", "tau.toml"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("session = \"cell\"\n"), 0o600))
+	}
+	r := tauEnv(t, []string{"TAU_SESSION=cell", "TAU_OPT_IN=cell", "SESSION=cell", "TAU_DATA_DIR=" + dir, "XDG_CONFIG_HOME=" + dir}, "",
+		"robot", "real", "--driver", "mcu", "--port", "/dev/null", "--config", filepath.Join(dir, "config.toml"))
+	require.Equal(t, 2, r.status)
+	require.Contains(t, r.stderr, "which is the opt-in")
+}
+
+func TestPlanFlagsThatMakeNoSense(t *testing.T) {
+	plan := func(args ...string) []string { return append([]string{"robot", "plan"}, args...) }
+	usage(t, plan(), "--to or --pose")
+	usage(t, plan("--to", "shoulder_pan=0", "--pose", "0,0,0"), "not both")
+	usage(t, plan("--to", "0,0"), "2 numbers")
+	usage(t, plan("--to", "shoulder_pan=NaN"), "finite")
+	usage(t, plan("--to", "shoulder_pan=inf"), "finite")
+	usage(t, plan("--to", "knee=1"), "knee")
+	usage(t, plan("--to", "shoulder_pan=0,shoulder_pan=1"), "twice")
+	usage(t, plan("--pose", "1,2"), "2 numbers")
+	usage(t, plan("--pose", "1,2,3", "--tool-axis", "1"), "1 numbers")
+	usage(t, plan("--to", "shoulder_pan=0", "--speed-scale", "NaN"), "--speed-scale")
+	usage(t, plan("--to", "shoulder_pan=0", "--speed-scale", "0"), "--speed-scale")
+	usage(t, plan("--to", "shoulder_pan=0", "--speed-scale", "-1"), "--speed-scale")
+	usage(t, plan("--to", "shoulder_pan=0", "--tool-axis", "0,0,1"), "goes with --pose")
+}
