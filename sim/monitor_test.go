@@ -187,3 +187,30 @@ func TestCase19_ALinkThatStartsInContactMayOnlyLeave(t *testing.T) {
 	require.NotNil(t, back)
 	require.Greater(t, q[0], 0.0, "it may not come back to where it started")
 }
+
+// TestMonitorSeesWhatAStepJumpsOver swings a small ball past another one in a
+// single step that starts and ends well clear of it.
+func TestMonitorSeesWhatAStepJumpsOver(t *testing.T) {
+	for _, gap := range []float64{-1e-4, 1e-3} {
+		m := pendulum(1, 0.5)
+		m.Links[1].Colliders = []robot.Collider{{Origin: robot.Pose{P: vec3{0, 0, -0.5}, Q: robot.IdentityPose().Q}, Geometry: robot.Geometry{Kind: robot.Sphere, Radius: 0.005}}}
+		p := robot.IdentityPose()
+		p.P = vec3{0, 0, -0.51 - gap}
+		scene := &robot.Scene{Bodies: []robot.Body{{Name: "ball", Pose: p, Geometry: robot.Geometry{Kind: robot.Sphere, Radius: 0.005}}}}
+		tree, err := newTree(m)
+		require.NoError(t, err)
+		items, err := compileItems(tree, scene)
+		require.NoError(t, err)
+		mo := newMonitor(tree, newDynamics(tree, down), scene, items)
+		q := []float64{-0.093}
+		mo.refresh(q, 0)
+		q[0] += 0.2
+		c := mo.advance(q, []float64{0.2}, Step)
+		if gap < 0 {
+			require.NotNil(t, c)
+			continue
+		}
+		require.Nil(t, c)
+		require.InDelta(t, gap, mo.best.Distance, clearanceTolerance)
+	}
+}

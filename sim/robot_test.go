@@ -226,25 +226,82 @@ func TestCase44_TorqueOffSagsAndTorqueOnHoldsTheMeasuredPosition(t *testing.T) {
 func TestContactEndsTheMotionWhereItIs(t *testing.T) {
 	m := so101(t)
 	p := robot.IdentityPose()
-	p.P = vec3{0.15, 0.2, 0.15}
-	scene := &robot.Scene{Bodies: []robot.Body{{Name: "post", Pose: p, Geometry: robot.Geometry{Kind: robot.Cylinder, Radius: 0.02, Length: 0.4}}}}
-	to := append([]float64(nil), m.Home...)
-	to[0] = 1.5
-	for _, sign := range []float64{1, -1} {
-		to[0] *= sign
-		scene.Bodies[0].Pose.P[1] = 0.2
+	p.P = vec3{0.2, -0.2, 0.15}
+	scene := &robot.Scene{Bodies: []robot.Body{{Name: "post", Pose: p, Geometry: robot.Geometry{Kind: robot.Cylinder, Radius: 0.03, Length: 0.5}}}}
+	for _, to := range []float64{1.5, -1.5} {
 		r := newRobot(t, Options{Model: m, Scene: scene})
-		out, err := r.Execute(context.Background(), motionOf(restToRest(m, m.Home, to, 0.5, 0), 0), nil)
-		if robot.CodeOf(err) == "" { // the way that the post isn't on
-			require.InDelta(t, to[0], out.Final.Positions[0], 3e-3)
+		mo := motionOf(restToRest(m, m.Home, pan(m, to), 0.5, 0), 0)
+		out, err := r.Execute(context.Background(), mo, nil)
+		if to < 0 { // the way that the post isn't on
+			require.NoError(t, err)
+			require.InDelta(t, to, out.Final.Positions[0], 3e-3)
 			continue
 		}
 		require.Equal(t, robot.CodeContact, robot.CodeOf(err))
 		require.ErrorContains(t, err, "post")
 		require.Equal(t, robot.OutcomeFaulted, out.Status)
+		require.Less(t, out.Duration, mo.Trajectory.Duration())
 		s, err := r.State(context.Background())
 		require.NoError(t, err)
 		require.False(t, s.Moving)
 		require.InDeltaSlice(t, s.Positions, s.Setpoints, 3e-3, "it doesn't press on")
+		r.mon.refresh(r.pl.q, 0)
+		require.InDelta(t, 0, r.mon.best.Distance, 5e-3, "it stays where it touched")
+
+		// Away from it is allowed once the fault is cleared, deeper isn't.
+		_, err = r.Actuate(context.Background(), robot.Command{Kind: robot.EStopReset})
+		require.NoError(t, err)
+		out, err = r.Execute(context.Background(), motionOf(restToRest(m, s.Positions, m.Home, 0.5, 0), 0), nil)
+		require.NoError(t, err)
+		require.InDelta(t, m.Home[0], out.Final.Positions[0], 3e-3)
 	}
+}
+
+func TestMeasuredOutOfLimitsIsAFault(t *testing.T) {
+	m := so101(t)
+	r := newRobot(t, Options{Model: m, Faults: []Fault{{Kind: FaultEncoder, Joint: "wrist_roll", At: 0.5, Value: 2.9}}})
+	mo := motionOf(restToRest(m, m.Home, pan(m, 0.5), 0.5, 2), 0)
+	mo.MaxDeviation = bounds6(m.DoF(), 10)
+	out, err := r.Execute(context.Background(), mo, nil)
+	require.Equal(t, robot.CodeJointLimit, robot.CodeOf(err))
+	require.ErrorContains(t, err, "wrist_roll")
+	require.Equal(t, robot.OutcomeFaulted, out.Status)
+}
+
+func TestTheFirstOfTwoFaultsStays(t *testing.T) {
+	r, _, out, err := faulty(t,
+		Fault{Kind: FaultEncoder, Joint: "elbow_flex", At: 0.7, Value: 0.3},
+		Fault{Kind: FaultDisconnect, At: 0.72})
+	require.Equal(t, robot.CodeDeviation, robot.CodeOf(err))
+	require.Equal(t, robot.OutcomeUnknown, out.Status)
+	require.Equal(t, robot.CodeDeviation, r.fault.Code)
+	_, err = r.State(context.Background())
+	require.Equal(t, robot.CodeDisconnected, robot.CodeOf(err))
+}
+
+// TestStopInMidMoveOnTheWallClock: with the real clock a stop begins within one
+// control period of the wall's time too.
+func TestStopInMidMoveOnTheWallClock(t *testing.T) {
+	m := so101(t)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRobot(t, Options{Model: m, Clock: Real})
+		mo := motionOf(restToRest(m, m.Home, pan(m, 1), 0.5, 3), 0)
+		var v robot.StopVerdict
+		var waited time.Duration
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			time.Sleep(1500 * time.Millisecond)
+			began := time.Now()
+			v = r.Stop(context.Background(), robot.StopControlled)
+			waited = time.Since(began)
+		}()
+		out, err := r.Execute(context.Background(), mo, nil)
+		<-done
+		require.Equal(t, robot.CodeStopped, robot.CodeOf(err))
+		require.Equal(t, robot.OutcomeStopped, out.Status)
+		require.Equal(t, robot.Yes, v.Stationary)
+		require.InDelta(t, waited.Seconds(), v.Duration, 2e-3)
+		require.Less(t, waited, time.Second)
+	})
 }

@@ -55,7 +55,10 @@ func newShape(g *robot.Geometry, where string) (shape, error) {
 			ok = ok && finite3(v)
 		}
 		lo, hi := bounds(g)
-		s.verts, s.centre = g.Mesh.Vertices, lo.Add(hi).Mul(0.5)
+		s.centre = lo.Add(hi).Mul(0.5)
+		if ok {
+			s.verts = hullVertices(g.Mesh.Vertices)
+		}
 		for _, v := range s.verts {
 			s.bound = math.Max(s.bound, v.Sub(s.centre).Len())
 		}

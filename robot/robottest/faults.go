@@ -137,4 +137,11 @@ func torqueOff(c *check) {
 	held := c.state()
 	require.InDeltaSlice(c, held.Positions, held.Setpoints, 2*c.Tolerance)
 	require.NoError(c, c.execute(c.ctx, c.motion(s.Positions, 0.1)).err)
+
+	// An e-stop and its reset don't switch on what was off.
+	_, err = c.b.Actuate(c.ctx, robot.Command{ID: c.Name(), Kind: robot.TorqueOff, Epoch: s.StopEpoch})
+	require.NoError(c, err)
+	require.Equal(c, robot.Yes, c.stop(robot.StopEmergency).Commanded)
+	c.reset()
+	require.False(c, c.state().Enabled)
 }
