@@ -81,7 +81,8 @@ func requireControlledStop(t *testing.T, dir string) {
 	for _, c := range ofType(es, "tool_call") {
 		if c.Tool == "move_joints" {
 			require.Equal(t, gate.StatusCancelled, c.Status)
-			require.Equal(t, gate.CodeStopped, c.Code)
+			// A terminal that hangs up may end the call before the bridge stops it.
+			require.Contains(t, []gate.Code{gate.CodeStopped, gate.CodeCancelled}, c.Code)
 		}
 	}
 }

@@ -93,8 +93,18 @@ func (s *Shell) tool(ctx context.Context, c command) string {
 }
 
 func (s *Shell) call(ctx context.Context, tool string, args []byte) gate.Answer {
-	return s.Caller.Call(ctx, gate.Invocation{Tool: tool, Args: args, Session: s.Session, Principal: s.Principal, Origin: origin})
+	return s.Caller.Call(ctx, gate.Invocation{
+		Tool: tool, Args: args, Session: s.Session, Principal: s.Principal, Origin: origin,
+		Progress: func(text string) {
+			if text == begun { // how far a motion is would only scroll the screen away
+				s.Print("… " + gate.Escape(tool) + ": " + begun)
+			}
+		},
+	})
 }
+
+// begun is how the gate says that a physical call has begun.
+const begun = "running"
 
 // stopArguments takes what follows a stop for its reason.
 func stopArguments(rest string) []byte {

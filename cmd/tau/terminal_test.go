@@ -1,0 +1,271 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tau-robot/tau/cmd/tau/internal/fdio"
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/approver/terminal"
+)
+
+// screen is a bridge at a real pseudo-terminal, and the person before it.
+type screen struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	ptmx    *os.File
+	in      *fdio.Reader // of ptmx: a blocked read would keep it open
+	out     *tap
+	at      int // what has been read of out
+	reading sync.WaitGroup
+	ended   chan struct{}
+	hung    bool
+}
+
+// sit starts a bridge at a terminal and waits for its prompt.
+func sit(t *testing.T, dir string, flags ...string) *screen {
+	t.Helper()
+	s := &screen{t: t, out: newTap(), ended: make(chan struct{})}
+	s.cmd = exec.Command(binary, append([]string{"robot", "sim", "--data-dir", dir}, flags...)...)
+	s.cmd.Env = environment()
+	var err error
+	s.ptmx, err = pty.StartWithSize(s.cmd, &pty.Winsize{Rows: 50, Cols: 240})
+	require.NoError(t, err)
+	s.in, err = fdio.NewReader(s.ptmx)
+	require.NoError(t, err)
+	s.reading.Go(func() { _, _ = io.Copy(s.out, s.in); s.out.end() })
+	go func() { _ = s.cmd.Wait(); close(s.ended) }()
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		<-s.ended
+		s.hangUp()
+		s.reading.Wait()
+	})
+	s.await("help lists what can be typed")
+	s.await("tau> ")
+	return s
+}
+
+func (s *screen) await(text string) {
+	s.t.Helper()
+	s.at = s.out.await(s.t, text, s.at)
+}
+
+func (s *screen) typed(keys string) {
+	s.t.Helper()
+	_, err := io.WriteString(s.ptmx, keys)
+	require.NoError(s.t, err)
+}
+
+// asks types a command and waits for the end of its card.
+func (s *screen) asks(line string) {
+	s.t.Helper()
+	s.typed(line + "\r")
+	s.card()
+}
+
+func (s *screen) card() {
+	s.t.Helper()
+	s.await("⚠️  Approval needed (tier 2)")
+	s.await("Approve? [y/N]")
+}
+
+// answers waits out the arming time, which is on the person's clock (G30), and types.
+func (s *screen) answers(line string) {
+	s.t.Helper()
+	time.Sleep(terminal.Arming + 200*time.Millisecond)
+	s.typed(line + "\r")
+}
+
+// pan asks for the state and returns the shoulder's measured position as printed.
+func (s *screen) pan() string {
+	s.t.Helper()
+	s.typed("state\r")
+	s.await("shoulder_pan")
+	from := s.at
+	s.await("\n")
+	m := regexp.MustCompile(`-?\d+\.\d+`).FindString(s.out.String()[from:s.at])
+	require.NotEmpty(s.t, m)
+	return m
+}
+
+func (s *screen) hangUp() {
+	if !s.hung {
+		s.hung = true
+		_ = s.in.Close()
+		_ = s.ptmx.Close()
+	}
+}
+
+// status waits for the end and returns the exit status.
+func (s *screen) status() int {
+	s.t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		s.t.Fatalf("the bridge doesn't end:\n%s", s.out)
+	}
+	return s.cmd.ProcessState.ExitCode()
+}
+
+func TestAtATerminalYMovesTheArmAndAnythingElseDoesNot(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	s := sit(t, dir, "--clock", "fast", "--mcp", "off")
+	require.Equal(t, "0.0000", s.pan())
+
+	s.asks("move_joints shoulder_pan=0.5")
+	s.answers("y")
+	s.await("✓ move_joints: done")
+	require.Regexp(t, `^0\.(49|50)`, s.pan())
+	moved := s.pan()
+
+	for i, answer := range []string{"n", "", "yep", "Y E S"} {
+		s.asks("move_joints shoulder_pan=0." + itoa(i+1))
+		s.answers(answer)
+		s.await("✗ move_joints: not approved")
+	}
+	require.Equal(t, moved, s.pan(), "the arm is where it was")
+
+	// A yes that comes before the card has been read doesn't count.
+	s.asks("move_joints shoulder_pan=0.05")
+	s.typed("y\r")
+	s.await("✗ move_joints: not approved")
+	// And one that was typed before the card was there doesn't either.
+	s.typed("move_joints shoulder_pan=0.06\ry\r")
+	s.card()
+	s.answers("n")
+	s.await("✗ move_joints: not approved")
+	require.Equal(t, moved, s.pan())
+
+	s.asks("home")
+	s.answers(" YES ")
+	s.await("✓ home: done")
+	s.typed("quit\r")
+	require.Equal(t, 0, s.status())
+
+	// What was on the screen, the card's parts, and what was recorded.
+	text := s.out.String()
+	for _, part := range []string{
+		"  Tool: move_joints", `  Arguments: {"positions":{"shoulder_pan":0.5}}`, "  Effect: Moves the named joints of the arm.",
+		"  Session: sim (mode sim, backend sim)", "  Rehearsed: ", "  Clearance: ", "  Ends at: ", "  Assumed, not known: ",
+	} {
+		require.Contains(t, text, part)
+	}
+	var decisions []string
+	for _, e := range ofType(logged(t, dir, "sim"), "approval") {
+		decisions = append(decisions, e.Decision)
+		require.Equal(t, "terminal", e.Decider)
+		require.NotEmpty(t, e.Digest)
+		require.NotNil(t, e.Card)
+	}
+	require.Equal(t, "approved rejected rejected rejected rejected rejected rejected approved", strings.Join(decisions, " "))
+	for _, e := range ofType(logged(t, dir, "sim"), "tool_call") {
+		if e.Approval == gate.ApprovalRejected {
+			require.Equal(t, "The user did not approve this action: move_joints. Do not perform it; tell the user briefly.", e.ResultSummary)
+		}
+	}
+}
+
+func TestCase58_TheEndOfInputRefusesAndTheArmStays(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	s := sit(t, dir, "--clock", "fast", "--mcp", "off")
+	s.asks("move_joints shoulder_pan=0.5")
+	time.Sleep(terminal.Arming)
+	s.hangUp()
+	require.Equal(t, 130, s.status())
+	es := logged(t, dir, "sim")
+	approvals := ofType(es, "approval")
+	require.Len(t, approvals, 1)
+	require.NotEqual(t, "approved", approvals[0].Decision)
+	for _, c := range ofType(es, "tool_call") {
+		require.NotEqual(t, gate.StatusOK, c.Status)
+	}
+}
+
+func TestCtrlCAtTheTerminalInMidMotionEndsInAControlledStop(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"\x03", "hangup"} {
+		dir := dataDir(t)
+		s := sit(t, dir, "--clock", "real", "--mcp", "off")
+		s.asks("move_joints shoulder_pan=1.5 speed_scale=0.1")
+		s.answers("y")
+		s.inMotion()
+		if how == "hangup" {
+			s.hangUp()
+		} else {
+			s.typed(how)
+		}
+		require.Equal(t, 130, s.status(), s.out.String())
+		requireControlledStop(t, dir)
+	}
+}
+
+// inMotion waits until the approved motion is under way: the lane has begun it, and
+// the real clock gives it time to be moving.
+func (s *screen) inMotion() {
+	s.t.Helper()
+	s.await("move_joints: running")
+	time.Sleep(800 * time.Millisecond) // of a motion of more than 5 s
+}
+
+func TestStopTypedInMidMotion(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	s := sit(t, dir, "--clock", "real", "--mcp", "off")
+	s.asks("move_joints shoulder_pan=1.5 speed_scale=0.1")
+	s.answers("y")
+	s.inMotion()
+	s.typed("stop\r")
+	s.await("✗ move_joints: STOPPED")
+	s.typed("quit\r")
+	require.Equal(t, 0, s.status())
+	requireControlledStop(t, dir)
+}
+
+func TestTheTerminalIsGivenBackAsItWas(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"quit\r", "\x03", "\x04", "term"} {
+		s := sit(t, dataDir(t), "--mcp", "off")
+		if how == "term" {
+			require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+		} else {
+			s.typed(how)
+		}
+		status := s.status()
+		if how == "\x03" || how == "term" {
+			require.Equal(t, 130, status)
+		} else {
+			require.Equal(t, 0, status)
+		}
+		require.True(t, echoes(t, s.ptmx), "the terminal echoes again after %q", how)
+	}
+}
+
+func TestCompletionAndUnknownWordsAtThePrompt(t *testing.T) {
+	t.Parallel()
+	s := sit(t, dataDir(t), "--clock", "fast", "--mcp", "off")
+	s.typed("list_act\t\r")
+	s.await("✓ list_actuators")
+	s.typed("move_joints shoulder_p\t")
+	s.await("shoulder_pan=")
+	s.typed("99\r")
+	s.await("✗ move_joints: JOINT_LIMIT")
+	s.typed("nonsense\r")
+	s.await("Tool 'nonsense' is not registered; it was not run.")
+	s.typed("move_joints \x1b[2J{{{\r")
+	s.await("✗ move_joints")
+	s.typed("quit\r")
+	require.Equal(t, 0, s.status())
+}
