@@ -184,40 +184,28 @@ func winding(tris []triangle, p [3]float64) float64 {
 	return sum / (4 * math.Pi)
 }
 
-// triangleDistance returns the distance of p to a triangle (Ericson, Real-Time
-// Collision Detection, 2005, section 5.1.5: by the Voronoi region of p).
+// triangleDistance returns the distance of p to a triangle: to its plane where p
+// is above its inside (by barycentric coordinates; Ericson, Real-Time Collision
+// Detection, 2005, section 3.4), to its nearest edge elsewhere, which is also
+// right for a triangle without an area.
 func triangleDistance(t *triangle, p [3]float64) float64 {
-	a, b, c := t[0], t[1], t[2]
-	ab, ac, ap := sub(b, a), sub(c, a), sub(p, a)
-	d1, d2 := dot(ab, ap), dot(ac, ap)
-	if d1 <= 0 && d2 <= 0 {
-		return dist(p, a)
-	}
-	bp := sub(p, b)
-	d3, d4 := dot(ab, bp), dot(ac, bp)
-	if d3 >= 0 && d4 <= d3 {
-		return dist(p, b)
-	}
-	if vc := d1*d4 - d3*d2; vc <= 0 && d1 >= 0 && d3 <= 0 && d1 > d3 {
-		return dist(p, along(a, ab, d1/(d1-d3)))
-	}
-	cp := sub(p, c)
-	d5, d6 := dot(ab, cp), dot(ac, cp)
-	if d6 >= 0 && d5 <= d6 {
-		return dist(p, c)
-	}
-	if vb := d5*d2 - d1*d6; vb <= 0 && d2 >= 0 && d6 <= 0 && d2 > d6 {
-		return dist(p, along(a, ac, d2/(d2-d6)))
-	}
-	if va := d3*d6 - d5*d4; va <= 0 && d4 >= d3 && d5 >= d6 && d4-d3+d5-d6 > 0 {
-		return dist(p, along(b, sub(c, b), (d4-d3)/(d4-d3+d5-d6)))
-	}
+	ab, ac, ap := sub(t[1], t[0]), sub(t[2], t[0]), sub(p, t[0])
 	n := cross(ab, ac)
-	l := math.Sqrt(dot(n, n))
-	if l == 0 { // a needle: its longest edge decides, and its ends are a safe bound of it
-		return max(0, min(dist(p, a), dist(p, b), dist(p, c))-max(dist(a, b), dist(b, c), dist(c, a)))
+	area2 := dot(n, n)
+	u, v := dot(cross(ap, ac), n), dot(cross(ab, ap), n)
+	if u > 0 && v > 0 && u+v < area2 {
+		return math.Abs(dot(n, ap)) / math.Sqrt(area2)
 	}
-	return math.Abs(dot(n, ap)) / l
+	return min(edgeDistance(t[0], t[1], p), edgeDistance(t[1], t[2], p), edgeDistance(t[2], t[0], p))
+}
+
+func edgeDistance(a, b, p [3]float64) float64 {
+	ab := sub(b, a)
+	l := dot(ab, ab)
+	if l == 0 {
+		return dist(a, p)
+	}
+	return dist(p, along(a, ab, min(max(dot(sub(p, a), ab)/l, 0), 1)))
 }
 
 func sub(a, b [3]float64) [3]float64 { return [3]float64{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
