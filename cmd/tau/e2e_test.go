@@ -288,3 +288,13 @@ func ofType(es []gate.Event, kind string) []gate.Event {
 	}
 	return out
 }
+
+// eventually waits for what another process does and nothing announces.
+func eventually(t *testing.T, done func() bool, what string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never came to %s", what)
+		}
+	}
+}

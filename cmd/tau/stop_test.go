@@ -78,13 +78,15 @@ func requireControlledStop(t *testing.T, dir string) {
 		dt := tr.T[k] - tr.T[k-1]
 		require.LessOrEqual(t, math.Abs(tr.Position[k][pan]-tr.Position[k-1][pan]), 3*dt+0.005, "no jump beyond the speed limit at %.3f s", tr.T[k])
 	}
+	var ended []gate.Code
 	for _, c := range ofType(es, "tool_call") {
-		if c.Tool == "move_joints" {
-			require.Equal(t, gate.StatusCancelled, c.Status)
-			// A terminal that hangs up may end the call before the bridge stops it.
-			require.Contains(t, []gate.Code{gate.CodeStopped, gate.CodeCancelled}, c.Code)
+		if c.Tool == "move_joints" && c.Status == gate.StatusCancelled {
+			ended = append(ended, c.Code)
 		}
 	}
+	require.NotEmpty(t, ended, "the call is in the log as cancelled")
+	// A terminal that hangs up, and a client that cancels, end the call before a stop does.
+	require.Subset(t, []gate.Code{gate.CodeStopped, gate.CodeCancelled}, ended)
 }
 
 func TestSignalsInMidMotionEndInAControlledStop(t *testing.T) {
