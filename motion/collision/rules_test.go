@@ -55,6 +55,18 @@ func TestStartInContactMayOnlyOpen(t *testing.T) {
 	}}
 	_, err = c.CheckTrajectory(tr)
 	require.ErrorIs(t, err, robot.ErrCode(robot.CodeSceneCollision))
+	// Near the table, where the tolerance of a start would still have room: the
+	// gap may not shrink, nor shrink again after it has grown.
+	near := []float64{0.002}
+	_, err = c.Check(near)
+	require.ErrorIs(t, err, robot.ErrCode(robot.CodeSceneCollision))
+	_, err = c.CheckSegment(near, []float64{0.0008})
+	require.ErrorIs(t, err, robot.ErrCode(robot.CodeSceneCollision))
+	tr.Segments[0] = robot.Segment{Duration: 1, Q: near, V: []float64{0.004}, A: []float64{-0.008}, J: []float64{0}}
+	_, err = c.CheckTrajectory(tr) // up by 1 mm and back
+	require.ErrorIs(t, err, robot.ErrCode(robot.CodeSceneCollision))
+	_, err = c.CheckSegment(near, []float64{0.05})
+	require.NoError(t, err)
 	// Deeper than noise: nothing is allowed.
 	_, err = c.CheckSegment([]float64{-0.02}, []float64{0.1})
 	require.ErrorIs(t, err, robot.ErrCode(robot.CodeSceneCollision))
@@ -67,6 +79,26 @@ func TestStartInContactMayOnlyOpen(t *testing.T) {
 	require.NoError(t, err)
 	_, err = strict.CheckSegment(in, []float64{0.1})
 	require.ErrorIs(t, err, robot.ErrCode(robot.CodeSceneCollision))
+}
+
+// TestNothingIsSkippedWhereTheBoundIsTight: a bead of 1 mm slides through a foil
+// of 0.1 mm. A slider's speed bound is exact, so any step that is longer than
+// the distance allows would jump over both.
+func TestNothingIsSkippedWhereTheBoundIsTight(t *testing.T) {
+	b := kintest.NewBuilder("bead", "base")
+	l := b.Joint("z", robot.Prismatic, 0, robot.IdentityPose(), mgl64.Vec3{0, 0, 1}, -1, 1)
+	b.Body(l, robot.IdentityPose(), robot.Geometry{Kind: robot.Sphere, Radius: 0.0005})
+	m := b.Model(l)
+	rapid.Check(t, func(t *rapid.T) {
+		at := rapid.Float64Range(-0.8, 0.8).Draw(t, "at")
+		c := newChecker(t, m, &robot.Scene{Bodies: []robot.Body{{Name: "foil", Pose: kintest.At(0, 0, at, 0, 0, 0), Geometry: box(0.1, 0.1, 0.0001)}}})
+		got, err := c.CheckSegment([]float64{-1}, []float64{1})
+		require.ErrorIs(t, err, robot.ErrCode(robot.CodeSceneCollision))
+		// Found where the margin is first broken, within the resolution.
+		gap := at - (2*got.At - 1) - 0.0005 - 0.00005
+		require.LessOrEqual(t, gap, DefaultSceneMargin)
+		require.GreaterOrEqual(t, gap, DefaultSceneMargin-DefaultResolution-1e-9)
+	})
 }
 
 func TestErrorNamesBodiesValueAndLimit(t *testing.T) {

@@ -184,9 +184,10 @@ func (p *patience) CheckSegment(a, b []float64) (*robot.Clearance, error) {
 }
 
 // broken fails to answer.
-type broken struct{ after int }
+type broken struct{ after, checks int }
 
 func (b *broken) Check([]float64) (*robot.Clearance, error) {
+	b.checks++
 	return nil, robot.Errf(robot.CodeNotSupported, "checker", "can't")
 }
 
@@ -202,14 +203,16 @@ func TestCheckerThatCantAnswer(t *testing.T) {
 	m := kintest.Arm5()
 	to := []float64{0.5, -0.3, 1, 0.5, 0.2, 0.3}
 	for after := range 4 {
-		_, err := newPlanner(t, m, &broken{after}).JointPath(context.Background(), m.Home, to, seeded(1))
+		_, err := newPlanner(t, m, &broken{after: after}).JointPath(context.Background(), m.Home, to, seeded(1))
 		require.ErrorIs(t, err, robot.ErrCode(robot.CodeNotSupported))
 	}
 	d := newPlanner(t, m, free{}).tree.NewData()
-	p := newPlanner(t, m, &broken{})
+	b := &broken{}
+	p := newPlanner(t, m, b)
 	p.tree.FK(d, m.Home)
 	_, err := p.IK(context.Background(), Target{Tip: m.Tip, Position: d.Position(m.Tip)}, m.Home, seeded(1))
 	require.ErrorIs(t, err, robot.ErrCode(robot.CodeNotSupported))
+	require.Equal(t, 1, b.checks, "it isn't asked again")
 }
 
 func TestPathArgumentsAreRefused(t *testing.T) {
