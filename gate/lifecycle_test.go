@@ -173,6 +173,29 @@ func TestG44_Case65_TheRequestExpiresInTheLane(t *testing.T) {
 	})
 }
 
+// The machine slept for 11 s while an approved action waited: no timer has fired,
+// and the approval has lapsed all the same.
+func TestG44_AnApprovalLapsesInItsSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wall atomic.Int64
+		r := newRig(t, gatetest.Script(t, gatetest.Approve()), func(c *gate.Config) {
+			c.Now = func() time.Time { return time.Now().Add(time.Duration(wall.Load())) }
+		})
+		defer r.close()
+		release := make(chan struct{})
+		go func() { _ = r.lane.Do(context.Background(), 0, func(context.Context) { <-release }) }()
+		synctest.Wait()
+		tk := r.Submit(in("s", `{"to":1}`))
+		synctest.Wait()
+		wall.Store(int64(11 * time.Second))
+		close(release)
+		<-tk.Done()
+		require.Equal(t, gate.CodeRequestExpired, tk.Answer().Code, tk.Answer().Text)
+		require.Contains(t, tk.Answer().Text, "lapsed")
+		require.Zero(t, r.arm.ran.Load())
+	})
+}
+
 func TestG45_Case62_TheSameIDAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, gatetest.Script(t, gatetest.Step{Decision: gate.Approved, Do: func(context.Context, gate.Request) { time.Sleep(time.Second) }}))

@@ -98,6 +98,26 @@ func TestG11_EachWaitHasADeadline(t *testing.T) {
 	})
 }
 
+// A session that becomes real while its call waits: the call was made in a simulator.
+func TestG11_ASessionThatChangesWhileItsCallWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := make(chan struct{})
+		s := gatetest.Script(t, gatetest.Step{Decision: gate.Rejected, Do: func(context.Context, gate.Request) { <-first }})
+		r := newRig(t, s)
+		defer r.close()
+		r.Submit(in("s", `{"to":1}`))
+		synctest.Wait()
+		waits := r.Submit(in("s", `{"to":2}`))
+		synctest.Wait()
+		r.sessions.set(gate.Session{Name: "s", Mode: gate.ModeReal, Backend: "sim"}, nil)
+		close(first)
+		<-waits.Done()
+		require.Equal(t, gate.CodeNotApproved, waits.Answer().Code)
+		require.Contains(t, waits.Answer().Text, "changed while the call waited")
+		require.EqualValues(t, 1, r.arm.prepared.Load())
+	})
+}
+
 // An approver that doesn't take its card away keeps the next question waiting.
 func TestG11_ACardThatStaysBlocksTheNextQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -57,6 +57,7 @@ func TestG7_StrictDecodeRefuses(t *testing.T) {
 		{"map name", `{"positions":{"a":1},"named":{"z":1}}`, "named.z", "unknown name; known: x, y"},
 		{"deep meta", `{"_meta":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `,"positions":{"a":1}}`, "_meta", "nested too deep"},
 		{"meta below the top", `{"positions":{"_meta":{}}}`, "positions._meta", "must be a number"},
+		{"meta in a nested object", `{"positions":{"a":1},"waypoints":[{"position":[1,2,3],"_meta":{}}]}`, "waypoints[0]._meta", "unknown field"},
 		{"meta twice", `{"_meta":1,"_meta":2,"positions":{"a":1}}`, "_meta", "twice"},
 		{"exclusive bound", `{"positions":{"a":1},"speed_scale":0}`, "speed_scale", "must be above the limit (value 0, limit 0)"},
 		{"upper bound", `{"positions":{"a":1},"speed_scale":1.01}`, "speed_scale", "too large (value 1.01, limit 1)"},
@@ -118,7 +119,10 @@ func TestG7_CanonicalForm(t *testing.T) {
 		`{ "_meta" : {"x":[1,{}]} , "positions":{"a":1}}`:         `{"positions":{"a":1}}`,
 		`{"positions":{"a":1} , "_meta":{"progressToken":7}}`:     `{"positions":{"a":1}}`,
 		`{"note":"\u0041","_meta":null,"positions":{"\u0061":1}}`: `{"note":"A","positions":{"a":1}}`,
-		`{"positions":{"a":1},"count":1e1}`:                       `{"count":10,"positions":{"a":1}}`,
+		// Names are ordered by UTF-16 code units, not by bytes (RFC 8785, 3.2.3).
+		"{\"positions\":{\"\ufb33\":1,\"\U0001F600\":2,\"\u20ac\":3}}": "{\"positions\":{\"\u20ac\":3,\"\U0001F600\":2,\"\ufb33\":1}}",
+		`{"positions":{"a":333333333.33333329,"b":1E30,"c":4.50}}`:     `{"positions":{"a":333333333.3333333,"b":1e+30,"c":4.5}}`,
+		`{"positions":{"a":1},"count":1e1}`:                            `{"count":10,"positions":{"a":1}}`,
 	} {
 		out, err := gate.DecodeStrict(moveSchema(), []byte(in))
 		require.NoError(t, err, in)
