@@ -43,3 +43,18 @@ func TestConformance(t *testing.T) {
 		robottest.Run(t, harness(sim.Fast, true, sim.Noise{Position: 2e-4, Velocity: 1e-3}))
 	})
 }
+
+func oneCase(t *testing.T, number int) {
+	robottest.RunCase(t, harness(sim.Fast, true, sim.Noise{}), number)
+}
+
+// The cases of the public bug reports that the suite proves, by number.
+func TestCase37_AStopThatIsNotSentIsNotCommanded(t *testing.T) { oneCase(t, 37) }
+func TestCase38_AStopWinsOverWhatIsBeingStarted(t *testing.T)  { oneCase(t, 38) }
+func TestCase40_ACancelIsAControlledStop(t *testing.T)         { oneCase(t, 40) }
+func TestCase41_AResetEnablesAndStartsNothing(t *testing.T)    { oneCase(t, 41) }
+func TestCase43_ASecondStartIsBusy(t *testing.T)               { oneCase(t, 43) }
+func TestCase44_AFaultEndsTheMotionForGood(t *testing.T)       { oneCase(t, 44) }
+func TestCase45_NonsenseIsNoTarget(t *testing.T)               { oneCase(t, 45) }
+func TestCase47_RadiansEverywhere(t *testing.T)                { oneCase(t, 47) }
+func TestCase48_AResultIsMeasuredNotEchoed(t *testing.T)       { oneCase(t, 48) }

@@ -121,7 +121,13 @@ func ParseFaults(file string, data []byte) ([]Fault, error) {
 	if len(doc.Faults) > maxFaults {
 		return nil, robot.LimitErr(robot.CodeInvalidArgument, file, float64(len(doc.Faults)), maxFaults, "faults", "too many faults")
 	}
-	starts := elementOffsets(data)
+	starts, null := scan(data)
+	if null >= 0 {
+		return nil, robot.Errf(robot.CodeInvalidArgument, place(file, data, null), "null is no value of a fault")
+	}
+	if doc.Faults == nil {
+		return nil, robot.Errf(robot.CodeInvalidArgument, place(file, data, 0), `the object has no "faults"`)
+	}
 	for i := range doc.Faults {
 		if err := doc.Faults[i].check(""); err != nil {
 			var e *robot.Error
@@ -153,22 +159,22 @@ func place(file string, data []byte, offset int64) string {
 	return file + ":" + strconv.Itoa(line)
 }
 
-// elementOffsets returns where each element of the array in a document that has
-// been decoded already starts.
-func elementOffsets(data []byte) []int64 {
-	var out []int64
+// scan looks through a document that has been decoded already, an object whose
+// arrays hold objects: where each element of an array starts, and where the first
+// null is, -1 if there is none.
+func scan(data []byte) (elements []int64, null int64) {
+	null = -1
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	for {
-		if dec.StackDepth() == 2 && dec.PeekKind() == '{' {
-			if err := dec.SkipValue(); err != nil {
-				return out
-			}
-			end := dec.InputOffset()
-			out = append(out, end)
-			continue
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return elements, null
 		}
-		if _, err := dec.ReadToken(); err != nil {
-			return out
+		switch {
+		case tok.Kind() == 'n' && null < 0:
+			null = dec.InputOffset()
+		case tok.Kind() == '{' && dec.StackDepth() == 3:
+			elements = append(elements, dec.InputOffset())
 		}
 	}
 }

@@ -25,6 +25,10 @@ func TestParseFaults(t *testing.T) {
 func TestParseFaultsRefusals(t *testing.T) {
 	for _, c := range []struct{ name, in, where string }{
 		{"empty", ``, "f.json:1"},
+		{"no faults", `{}`, "f.json:1"},
+		{"null", "{\"faults\":\nnull}", "f.json:2"},
+		{"null for an element", "{\"faults\":[\nnull]}", "f.json:2"},
+		{"null for a number", "{\"faults\":[{\"kind\":\"freeze\",\n\"at_s\":null}]}", "f.json:2"},
 		{"not an object", `[]`, "f.json:1"},
 		{"unknown field", "{\"faults\":[\n{\"kind\":\"freeze\",\"when\":1}]}", "f.json:2"},
 		{"repeated field", "{\"faults\":[{\"kind\":\"freeze\",\n\"at_s\":1,\"at_s\":2}]}", "f.json:2"},
@@ -39,7 +43,7 @@ func TestParseFaultsRefusals(t *testing.T) {
 		{"strong weakness", `{"faults":[{"kind":"weak","joint":"elbow_flex","value":1}]}`, "value"},
 		{"motion 0 backwards", `{"faults":[{"kind":"freeze","motion":-1}]}`, "motion"},
 		{"lone surrogate", `{"faults":[{"kind":"stuck","joint":"\ud800"}]}`, "f.json:1"},
-		{"second of two", "{\"faults\":[{\"kind\":\"freeze\"},\n{\"kind\":\"stuck\"}]}", "f.json:2: faults[1].joint"},
+		{"second of two", "{\"faults\":[{\"kind\":\"freeze\"},\n{\"kind\":\n\"stuck\"}]}", "f.json:2: faults[1].joint"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ParseFaults("f.json", []byte(c.in))

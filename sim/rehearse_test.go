@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"testing"
 
@@ -233,4 +234,50 @@ func TestSceneMayChangeBetweenRehearsals(t *testing.T) {
 	now = empty
 	_, err = h.Rehearse(context.Background(), atHome(m), mo)
 	require.NoError(t, err)
+}
+
+// TestRehearsalFindsWhatThePathHits holds rehearsals of random moves among
+// obstacles to the commanded path, measured by brute force: what goes deeper than
+// the servo's error can explain is refused, what keeps clear of it is not.
+func TestRehearsalFindsWhatThePathHits(t *testing.T) {
+	m := so101(t)
+	scene := busyScene()
+	h, err := NewRehearser(m, scene, 1, RehearserOptions{})
+	require.NoError(t, err)
+	tree, err := newTree(m)
+	require.NoError(t, err)
+	items, err := compileItems(tree, scene)
+	require.NoError(t, err)
+	brute := newMonitor(tree, newDynamics(tree, down), scene, items)
+	rnd := rand.New(rand.NewPCG(3, 4))
+	const servo = 5e-3 // m, at the speeds of this test
+	var hits, clear int
+	for k := range 50 {
+		from, to := make([]float64, m.DoF()), make([]float64, m.DoF())
+		for i, l := range m.Limits {
+			from[i] = l.Lower + rnd.Float64()*(l.Upper-l.Lower)
+			to[i] = l.Lower + rnd.Float64()*(l.Upper-l.Lower)
+		}
+		if bruteDistance(brute, from, false) < servo {
+			continue
+		}
+		tr := restToRest(m, from, to, 0.7, 0)
+		least, q := math.Inf(1), make([]float64, m.DoF())
+		for s := 0.0; s <= tr.Duration(); s += SamplePeriod {
+			tr.Sample(s, q, nil, nil)
+			least = math.Min(least, bruteDistance(brute, q, false))
+		}
+		rec, err := h.Rehearse(context.Background(), robot.State{Positions: from}, motionOf(tr, 0))
+		switch {
+		case least < -servo:
+			hits++
+			refusedWith(t, err, robot.CodeContact)
+		case least > servo:
+			clear++
+			require.NoError(t, err, "case %d, clearance %g", k, least)
+			require.InDelta(t, least, rec.Clearance.Distance, servo)
+		}
+	}
+	require.Greater(t, hits, 5)
+	require.Greater(t, clear, 5)
 }

@@ -108,7 +108,8 @@ const (
 // Actuate does one command. Torque off lets the arm sag under gravity until it
 // lies still, on its end stops or in contact, for at most ten simulated seconds;
 // it lets go of what is held. Torque on holds the measured position, whatever the
-// setpoint was. EStopReset clears the e-stop latch and the latched fault and moves
+// setpoint was. Both end by themselves within their bounds; ctx counts only before
+// they begin, as half a switching is no state to leave an arm in. EStopReset clears the e-stop latch and the latched fault and moves
 // nothing. There is nothing beside the joints, so SetActuator is NOT_SUPPORTED.
 func (r *Robot) Actuate(ctx context.Context, c robot.Command) (robot.Outcome, error) {
 	switch c.Kind {

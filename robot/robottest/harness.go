@@ -3,7 +3,9 @@ package robottest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,8 +68,22 @@ const (
 )
 
 // Run holds a backend to its contract. Each check is a subtest with a new fixture.
-func Run(t *testing.T, h Harness) {
+func Run(t *testing.T, h Harness) { run(t, h, "") }
+
+// RunCase runs only the checks that prove one of the numbered public bug reports,
+// for tests that carry that number in their name. A number that no check has
+// fails.
+func RunCase(t *testing.T, h Harness, number int) {
+	run(t, h, fmt.Sprintf("Case%d_", number))
+}
+
+func run(t *testing.T, h Harness, prefix string) {
+	some := false
 	for _, c := range checks() {
+		if !strings.HasPrefix(c.name, prefix) {
+			continue
+		}
+		some = true
 		t.Run(c.name, func(t *testing.T) {
 			if h.Bubble {
 				synctest.Test(t, func(t *testing.T) { runCheck(t, h, c) })
@@ -76,6 +92,7 @@ func Run(t *testing.T, h Harness) {
 			}
 		})
 	}
+	require.True(t, some, "no check is named %s…", prefix)
 }
 
 func runCheck(t *testing.T, h Harness, c namedCheck) {
