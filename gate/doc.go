@@ -8,5 +8,11 @@
 // lane, the event log, the request store and the approver are interfaces here,
 // implemented in the folders below and handed in by cmd/tau.
 //
+// How a call walks through, and how each step can end it, is tabled in
+// docs/GATE-states.md. In the code: gate.go takes a call in (strict.go,
+// catalog.go, rates.go), physical.go queues and prepares it, ask.go puts the one
+// question, execute.go gives it to the lane and checks it again, emit.go records
+// it; stop.go goes past all of that.
+//
 // The clauses named in comments (G1, G12, …) are those of docs/GATE.md.
 package gate

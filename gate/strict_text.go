@@ -110,9 +110,8 @@ func limitErr(text string, value, limit float64, unit string) error {
 	}
 }
 
-// prefix puts a field's name before the place that err names. A duplicate's name
-// is its own place already; it's told from a nested one by the caller never
-// having read its value.
+// prefix puts a field's name before the place that err names, so that a place
+// grows from the inside out: "[1]", "position[1]", "waypoints[0].position[1]".
 func prefix(err error, name string) error {
 	var e *Error
 	if !errors.As(err, &e) {

@@ -6,7 +6,10 @@
 // and its context published in one critical section, and Stop raises the epoch in
 // the same one: so an action either sees the new epoch and isn't run, or is seen
 // by Stop and has its context ended. And no lock is held while an action runs, so
-// that Stop waits behind nothing.
+// that Stop waits behind nothing. What remains is an action that a stop meets
+// between being taken and its first instruction: it may still be called, with a
+// context that has ended. So an action looks at its context before it actuates,
+// and a backend compares the epoch under the lock of its first actuation.
 package lane
 
 import (
@@ -212,6 +215,9 @@ func run(it *item) (err error) {
 			err = gate.Errf(gate.CodeUnknownOutcome, "lane", "the action panicked: %v", p)
 		}
 	}()
+	if it.ctx.Err() != nil {
+		return causeOf(it.ctx)
+	}
 	it.fn(it.ctx)
 	return nil
 }
