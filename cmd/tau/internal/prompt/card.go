@@ -26,7 +26,6 @@ var _ terminal.View = (*view)(nil)
 // OpenCard implements terminal.Console.
 func (p *Prompt) OpenCard(ctx context.Context, card, question string) (terminal.View, error) {
 	v := &view{p: p, question: question, answers: make(chan terminal.Answer, 1)}
-	p.out.Lock() // what is being written is written first
 	p.mu.Lock()
 	var err error
 	switch {
@@ -40,7 +39,6 @@ func (p *Prompt) OpenCard(ctx context.Context, card, question string) (terminal.
 		p.typed = false
 	}
 	p.mu.Unlock()
-	p.out.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +58,19 @@ func (p *Prompt) OpenCard(ctx context.Context, card, question string) (terminal.
 	return v, nil
 }
 
-// show writes a card with its question as the prompt. It runs in the editor's
-// goroutine, where the line is empty.
+// show writes a card with its question as the prompt, unless it was closed
+// meanwhile. It runs in the editor's goroutine, where the line is empty; what was
+// being printed when the card was opened is written first.
 func (p *Prompt) show(v *view, card string) {
 	p.out.Lock()
 	defer p.out.Unlock()
-	p.setPrompt()
-	p.write(card)
+	p.mu.Lock()
+	open := p.view == v
+	p.mu.Unlock()
+	if open {
+		p.setPrompt()
+		p.write(card)
+	}
 }
 
 // setPrompt chooses the prompt that fits. p.out must be held.
@@ -103,8 +107,8 @@ func (v *view) Close(note string) {
 	if !open {
 		return
 	}
-	p.discard()
-	_ = p.do(context.Background(), func() { p.afterCard(v.question + "\n" + note) }) // it ends with Run too
+	p.discard() // the next card's text comes behind this in the queue
+	p.keys.push(key{kind: keyDo, do: func() { p.afterCard(v.question + "\n" + note) }})
 }
 
 // afterCard puts the ordinary prompt back and writes note and what was held. It

@@ -72,21 +72,33 @@ func TestCase57_TypedBeforeTheCardIsNoAnswer(t *testing.T) {
 
 func TestCase57_HalfTypedLineIsDiscarded(t *testing.T) {
 	r := newRig(t, nil)
-	r.Prompt.out.Lock() // the card can't be written yet
-	ch := make(chan decision, 1)
-	go func() {
-		d, reason, err := r.ask.Decide(t.Context(), gate.Request{Tool: "home"})
-		ch <- decision{d, reason, err}
-	}()
-	r.typeIn("y") // half typed before the card
+	r.typeIn("y\x1b[D") // with the cursor in front of it
 	r.settle()
-	r.Prompt.out.Unlock()
-	r.expect("Tool: home")
-	r.shown()
+	ch := r.question(t.Context(), "home")
 	r.clock.add(time.Minute)
-	r.typeIn("\r") // only Enter answers: the y was discarded
+	r.typeIn("\r") // only Enter answers: the y is gone
 	require.Equal(t, decision{gate.Rejected, terminal.ReasonAnswered, nil}, r.decided(ch))
 	r.noLine()
+}
+
+// A terminal that takes no output holds up neither a withdrawal nor Close.
+func TestG10_StuckTerminalHoldsNothingUp(t *testing.T) {
+	r := newRig(t, nil)
+	r.Prompt.out.Lock()
+	ctx, cancel := context.WithCancel(t.Context())
+	ch := make(chan decision, 1)
+	go func() {
+		d, reason, err := r.ask.Decide(ctx, gate.Request{Tool: "home"})
+		ch <- decision{d, reason, err}
+	}()
+	require.Eventually(t, r.cardOpen, patience, time.Millisecond)
+	cancel()
+	require.Equal(t, decision{gate.Rejected, terminal.ReasonWithdrawn, nil}, r.decided(ch))
+	require.NoError(t, r.Close())
+	r.requireRestored()
+	r.Prompt.out.Unlock()
+	require.NoError(t, r.end())
+	require.NotContains(t, r.text(), "Tool: home", "a card that was withdrawn isn't shown")
 }
 
 // What the terminal still had in its buffer when the card's end was written was

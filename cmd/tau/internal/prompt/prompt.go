@@ -74,8 +74,8 @@ type Prompt struct {
 	// out is held while something is written that isn't an echo. It may be held
 	// for as long as the terminal takes no output, so the reader never takes it.
 	out sync.Mutex
-	raw bool        // under out: the terminal is in raw mode
-	tty *term.State // under out: how it was
+	tty *term.State // how the terminal was; set before raw
+	raw atomic.Bool // it is in raw mode
 
 	// mu guards what follows and is never held while anything waits.
 	mu       sync.Mutex
@@ -207,7 +207,7 @@ func (p *Prompt) Close() error {
 // guard gives the terminal back when a goroutine panics, and lets it panic on.
 func (p *Prompt) guard() {
 	if r := recover(); r != nil {
-		p.restoreNow()
+		p.restore()
 		panic(r)
 	}
 }
@@ -248,7 +248,7 @@ func (p *Prompt) Write(b []byte) (int, error) {
 
 // write writes to the terminal. p.out must be held.
 func (p *Prompt) write(text string) {
-	if !p.raw {
+	if !p.raw.Load() {
 		_, _ = p.o.Out.WriteString(text) // nobody to tell
 		return
 	}

@@ -31,36 +31,29 @@ func (p *Prompt) enter() error {
 	if err != nil {
 		return err
 	}
-	if !p.raw { // else it was raw already, and how it was before is known
-		p.tty, p.raw = was, true
+	if !p.raw.Load() { // else it was raw already, and how it was before is known
+		p.tty = was
+		p.raw.Store(true)
 		_, _ = p.o.Out.WriteString(pasteOn)
 	}
 	p.resize()
 	return nil
 }
 
-// restore gives the terminal back as it was. Doing so twice is fine.
+// restore gives the terminal back as it was. It never waits, even for a terminal
+// that takes no output, so that it serves in a panic too; doing it twice is fine.
 func (p *Prompt) restore() {
-	p.out.Lock()
-	defer p.out.Unlock()
-	p.leave()
-}
-
-// restoreNow is restore for a panic, in which the lock may be held for good.
-func (p *Prompt) restoreNow() {
+	if !p.raw.CompareAndSwap(true, false) {
+		return
+	}
+	_ = term.Restore(p.inFD, p.tty) // nobody to tell
 	if p.out.TryLock() {
 		defer p.out.Unlock()
 	}
-	p.leave()
-}
-
-func (p *Prompt) leave() {
-	if !p.raw {
-		return
+	fds := []unix.PollFd{{Fd: int32(p.outFD), Events: unix.POLLOUT}}
+	if n, err := unix.Poll(fds, 0); err == nil && n > 0 {
+		_, _ = p.o.Out.WriteString("\r" + pasteOff + "\x1b[K") // the prompt's line goes
 	}
-	p.raw = false
-	_, _ = p.o.Out.WriteString("\r" + pasteOff + "\x1b[K") // the prompt's line goes
-	_ = term.Restore(p.inFD, p.tty)                        // nobody to tell
 }
 
 // resize tells the editor how wide the terminal is.
