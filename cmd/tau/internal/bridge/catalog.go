@@ -22,7 +22,7 @@ func Catalog(m *robot.Model, scene robot.Scene) ([]gate.Spec, error) {
 		return nil, err
 	}
 	defer func() { _ = rob.Close() }() // a simulated robot that never moved
-	planner, err := newPlanner(m, scene, rob, 0, time.Now)
+	planner, err := newPlanner(m, scene, rob, rob, 0, time.Now)
 	if err != nil {
 		return nil, err
 	}

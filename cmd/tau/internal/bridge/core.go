@@ -3,6 +3,8 @@ package bridge
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/tau-robot/tau/gate"
@@ -21,9 +23,10 @@ const (
 )
 
 // newPlanner makes the planner of one simulated arm, with the simulator as its
-// rehearsal. backend is what moves; it may be a wrapper of the simulator.
-func newPlanner(m *robot.Model, scene robot.Scene, backend robot.Backend, seed uint64, now func() time.Time) (*motion.Planner, error) {
-	rehearser, err := sim.NewRehearser(m, &scene, seed, sim.RehearserOptions{})
+// rehearsal. backend is what moves; it may be a wrapper of rob.
+func newPlanner(m *robot.Model, scene robot.Scene, rob *sim.Robot, backend robot.Backend, seed uint64, now func() time.Time) (*motion.Planner, error) {
+	world := &sceneNow{rob: rob}
+	rehearser, err := sim.NewRehearser(m, &scene, seed, sim.RehearserOptions{Scene: world.get})
 	if err != nil {
 		return nil, err
 	}
@@ -31,6 +34,28 @@ func newPlanner(m *robot.Model, scene robot.Scene, backend robot.Backend, seed u
 		Arms: map[string]motion.Arm{SimArm: {Model: m, Scene: scene, Backend: backend, Rehearser: rehearser}},
 		Now:  now, Seed: seed,
 	})
+}
+
+// sceneNow gives the rehearsal the scene as it is when it begins: a body that the
+// gripper has carried lies where it was let go of. The pointer changes only when
+// a body has moved, so that the rehearser compiles a scene once.
+type sceneNow struct {
+	rob *sim.Robot
+
+	mu   sync.Mutex
+	last *robot.Scene
+}
+
+func (w *sceneNow) get() *robot.Scene {
+	now := w.rob.Scene()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last == nil || !slices.EqualFunc(w.last.Bodies, now.Bodies, func(a, b robot.Body) bool {
+		return a.Name == b.Name && a.Pose == b.Pose
+	}) {
+		w.last = &now
+	}
+	return w.last
 }
 
 // stopper is one backend's stop as the gate sees it.

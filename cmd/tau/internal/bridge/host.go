@@ -139,7 +139,7 @@ func (h *Host) build(approver gate.Approver) error {
 		return err
 	}
 	backend := &recorder{Backend: h.backend, sink: h.sink, session: s.Session, now: s.Now, log: h.Log}
-	planner, err := newPlanner(s.Model, s.Scene, backend, s.Seed, s.Now)
+	planner, err := newPlanner(s.Model, s.Scene, h.backend, backend, s.Seed, s.Now)
 	if err != nil {
 		return err
 	}
