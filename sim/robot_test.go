@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -304,4 +305,46 @@ func TestStopInMidMoveOnTheWallClock(t *testing.T) {
 		require.InDelta(t, waited.Seconds(), v.Duration, 2e-3)
 		require.Less(t, waited, time.Second)
 	})
+}
+
+// TestCase48_AJointThatStopsShortIsNoSuccess: nothing is saturated and the bound on
+// deviation is wide, and still an end that isn't the commanded one is a fault.
+func TestCase48_AJointThatStopsShortIsNoSuccess(t *testing.T) {
+	m := pendulum(1, 0.5) // its motor has no limit
+	r := newRobot(t, Options{Model: m, Faults: []Fault{{Kind: FaultStuck, Joint: "hinge", At: 0.3}}})
+	mo := motionOf(restToRest(m, []float64{0}, []float64{0.5}, 0.5, 0), 0)
+	mo.MaxDeviation[0] = 10
+	out, err := r.Execute(context.Background(), mo, nil)
+	require.Equal(t, robot.CodeDeviation, robot.CodeOf(err))
+	require.ErrorContains(t, err, "hinge")
+	require.Equal(t, robot.OutcomeFaulted, out.Status)
+	require.Less(t, out.Final.Positions[0], 0.45)
+	require.InDelta(t, out.Final.Positions[0], out.Final.Setpoints[0], 1e-9)
+}
+
+func TestCloseReturnsOnceTheArmIsAtRest(t *testing.T) {
+	m := so101(t)
+	r := newRobot(t, Options{Model: m})
+	var running, again bool
+	r.AtMotionTime(0.5, func() {
+		var wg sync.WaitGroup
+		for i := range 2 {
+			wg.Go(func() {
+				_ = r.Close()
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				if i == 0 {
+					running = r.run != nil
+				} else {
+					again = r.run != nil
+				}
+			})
+		}
+		wg.Wait()
+	})
+	out, err := r.Execute(context.Background(), motionOf(restToRest(m, m.Home, pan(m, 1), 0.5, 2), 0), nil)
+	require.Equal(t, robot.CodeDisconnected, robot.CodeOf(err))
+	require.False(t, out.Final.Moving)
+	require.False(t, running, "Close waits for the arm")
+	require.False(t, again, "so does a second one")
 }
