@@ -150,7 +150,7 @@ func TestASceneAndAFileRobotAndFaults(t *testing.T) {
 	require.Equal(t, "error", as[0].Status)
 	require.NotEqual(t, "ok", as[1].Status, "the fault is latched")
 	found := false
-	for _, e := range ofType(logged(t, dir, "sim"), "fault") {
+	for _, e := range ofType(logged(t, dir), "fault") {
 		found = found || e.Where == "motion" && strings.Contains(string(e.Data), `"outcome":"faulted"`)
 	}
 	require.True(t, found, "the fault and its trace are in the log")

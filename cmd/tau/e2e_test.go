@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func withBinary(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	binary = filepath.Join(dir, "tau")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", binary, ".")
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", binary, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
@@ -116,7 +117,7 @@ func startWithClosableStdout(t *testing.T, args ...string) *proc {
 
 func launch(t *testing.T, env []string, args ...string) *proc {
 	t.Helper()
-	p := &proc{t: t, cmd: exec.Command(binary, args...), stdout: newTap(), stderr: newTap(), ended: make(chan struct{})}
+	p := &proc{t: t, cmd: exec.CommandContext(context.Background(), binary, args...), stdout: newTap(), stderr: newTap(), ended: make(chan struct{})}
 	p.cmd.Env = environment(env...)
 	var err error
 	p.stdin, err = p.cmd.StdinPipe()
@@ -264,10 +265,10 @@ func (a scriptAnswer) positions(t *testing.T) map[string]float64 {
 	return r.Positions
 }
 
-// logged reads a session's events and requires the log to prove itself whole.
-func logged(t *testing.T, dir, session string) []gate.Event {
+// logged reads the events of the session sim and requires the log to prove itself whole.
+func logged(t *testing.T, dir string) []gate.Event {
 	t.Helper()
-	path := events.Path(dir, session)
+	path := events.Path(dir, "sim")
 	report, err := events.Verify(path, events.KeyPath(dir))
 	require.NoError(t, err)
 	require.NoError(t, report.Err(), "%s", report.String())

@@ -45,7 +45,7 @@ func TestKill9InMidMotionAndTheNextStartRecovers(t *testing.T) {
 	as, r := script(t, dir, []string{`{"tool":"robot_state"}`, panMove}, "--rehearse")
 	require.Equal(t, 0, r.status, r.stderr)
 	require.Contains(t, string(as[0].Result), `"moving":false`)
-	require.Len(t, ofType(logged(t, dir, "sim"), "session"), 5, "three beginnings without an end, and one with")
+	require.Len(t, ofType(logged(t, dir), "session"), 5, "three beginnings without an end, and one with")
 }
 
 // kill -9 at any moment of writing events: what was reported is there, and the
@@ -69,7 +69,7 @@ func TestKill9WhileEventsAreWrittenAndTheNextStartRecovers(t *testing.T) {
 		reported := strings.Count(p.stdout.String(), "\n")
 		_, r := script(t, dir, []string{`{"tool":"current_time"}`})
 		require.Equal(t, 0, r.status, r.stderr)
-		require.GreaterOrEqual(t, len(ofType(logged(t, dir, "sim"), "tool_call")), reported)
+		require.GreaterOrEqual(t, len(ofType(logged(t, dir), "tool_call")), reported)
 	}
 }
 

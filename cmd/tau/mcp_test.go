@@ -108,7 +108,7 @@ func TestAClientThatNobodyHereWroteAndAPersonAtATerminal(t *testing.T) {
 			})
 			c.Cancel("long")
 			require.Equal(t, "failed", c.End("long").Event)
-			inLog(t, dir, s, gate.StatusCancelled)
+			inLog(t, dir, gate.StatusCancelled)
 			first, moving := state(t, c, "after cancel")
 			require.False(t, moving)
 			require.Greater(t, first, 0.3)
@@ -125,10 +125,10 @@ func TestAClientThatNobodyHereWroteAndAPersonAtATerminal(t *testing.T) {
 }
 
 // inLog waits for a move's end with a status: the client that cancelled isn't told.
-func inLog(t *testing.T, dir string, s *screen, status gate.Status) {
+func inLog(t *testing.T, dir string, status gate.Status) {
 	t.Helper()
 	eventually(t, func() bool {
-		for _, e := range ofType(logged(t, dir, "sim"), "tool_call") {
+		for _, e := range ofType(logged(t, dir), "tool_call") {
 			if e.Tool == "move_joints" && e.Status == status {
 				return true
 			}

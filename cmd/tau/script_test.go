@@ -33,7 +33,7 @@ func TestAScriptMovesTheArmWhenItIsRehearsed(t *testing.T) {
 	require.Empty(t, as[0].Code)
 	require.InDelta(t, 0.5, as[0].positions(t)["shoulder_pan"], 0.01)
 
-	es := logged(t, dir, "sim")
+	es := logged(t, dir)
 	calls := ofType(es, "tool_call")
 	require.Len(t, calls, 1)
 	require.Equal(t, gate.ApprovalExempt, calls[0].Approval)
@@ -52,7 +52,7 @@ func TestG25_AScriptThatNobodyCanAnswerIsRefusedAtOnceAndTheArmHasNotMoved(t *te
 		require.True(t, strings.HasPrefix(as[1].Text, "The user did not approve this action: move_joints. Do not perform it; tell the user briefly. Nobody can answer in this run. Blocked: move_joints"), as[1].Text)
 		require.True(t, strings.HasSuffix(as[1].Text, ". Continue without it and say so."), as[1].Text)
 		require.Equal(t, as[0].positions(t), as[2].positions(t))
-		approvals := ofType(logged(t, dir, "sim"), "approval")
+		approvals := ofType(logged(t, dir), "approval")
 		require.Len(t, approvals, 1)
 		require.Equal(t, "rejected", approvals[0].Decision)
 	}
@@ -112,7 +112,7 @@ func TestGarbageInAScriptNeverStopsTheBridge(t *testing.T) {
 		require.NotEmpty(t, a.Text, refused[i])
 	}
 	require.Equal(t, as[0].positions(t), as[len(as)-1].positions(t), "nothing moved")
-	calls := ofType(logged(t, dir, "sim"), "tool_call")
+	calls := ofType(logged(t, dir), "tool_call")
 	require.GreaterOrEqual(t, len(calls), 2+len(refused)-1, "what reached the gate is in its log")
 }
 

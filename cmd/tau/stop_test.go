@@ -44,7 +44,7 @@ type trace struct {
 // within its limits, and measured at rest short of its goal.
 func requireControlledStop(t *testing.T, dir string) {
 	t.Helper()
-	es := logged(t, dir, "sim")
+	es := logged(t, dir)
 	var tr trace
 	var stops int
 	for _, e := range ofType(es, "stop") {
@@ -130,7 +130,7 @@ func TestTheSuspendedBridgeHasStoppedFirst(t *testing.T) {
 	p.signal(syscall.SIGTSTP)
 	awaitState(t, p.cmd.Process.Pid, 'T')
 	// It is at rest by then: the stop's verdict is in the log of the suspended process.
-	stops := ofType(logged(t, dir, "sim"), "stop")
+	stops := ofType(logged(t, dir), "stop")
 	require.NotEmpty(t, stops)
 	require.Contains(t, stops[len(stops)-1].Text, "stationary yes")
 	p.signal(syscall.SIGCONT)
@@ -179,7 +179,7 @@ func TestStopOverTheControlSocketInMidMotion(t *testing.T) {
 			require.Equal(t, "ok", as[1].Status, as[1].Text)
 		}
 		var found bool
-		for _, e := range ofType(logged(t, dir, "sim"), verb) {
+		for _, e := range ofType(logged(t, dir), verb) {
 			found = found || e.Reason == "smoke" && e.Origin == "control"
 		}
 		require.True(t, found, "the stop and its reason are in the log")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -36,7 +37,7 @@ type screen struct {
 func sit(t *testing.T, dir string, flags ...string) *screen {
 	t.Helper()
 	s := &screen{t: t, out: newTap(), ended: make(chan struct{})}
-	s.cmd = exec.Command(binary, append([]string{"robot", "sim", "--data-dir", dir}, flags...)...)
+	s.cmd = exec.CommandContext(context.Background(), binary, append([]string{"robot", "sim", "--data-dir", dir}, flags...)...)
 	s.cmd.Env = environment()
 	var err error
 	s.ptmx, err = pty.StartWithSize(s.cmd, &pty.Winsize{Rows: 50, Cols: 240})
@@ -163,14 +164,14 @@ func TestAtATerminalYMovesTheArmAndAnythingElseDoesNot(t *testing.T) {
 		require.Contains(t, text, part)
 	}
 	var decisions []string
-	for _, e := range ofType(logged(t, dir, "sim"), "approval") {
+	for _, e := range ofType(logged(t, dir), "approval") {
 		decisions = append(decisions, e.Decision)
 		require.Equal(t, "terminal", e.Decider)
 		require.NotEmpty(t, e.Digest)
 		require.NotNil(t, e.Card)
 	}
 	require.Equal(t, "approved rejected rejected rejected rejected rejected rejected approved", strings.Join(decisions, " "))
-	for _, e := range ofType(logged(t, dir, "sim"), "tool_call") {
+	for _, e := range ofType(logged(t, dir), "tool_call") {
 		if e.Approval == gate.ApprovalRejected {
 			require.Equal(t, "The user did not approve this action: move_joints. Do not perform it; tell the user briefly.", e.ResultSummary)
 		}
@@ -185,7 +186,7 @@ func TestCase58_TheEndOfInputRefusesAndTheArmStays(t *testing.T) {
 	time.Sleep(terminal.Arming)
 	s.hangUp()
 	require.Equal(t, 130, s.status())
-	es := logged(t, dir, "sim")
+	es := logged(t, dir)
 	approvals := ofType(es, "approval")
 	require.Len(t, approvals, 1)
 	require.NotEqual(t, "approved", approvals[0].Decision)

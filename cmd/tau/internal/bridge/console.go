@@ -79,15 +79,16 @@ func (c *console) interrupt(_ context.Context, idle bool) bool {
 // (a service's) isn't an end while MCP is served: then only a signal is.
 func (c *console) serve(ctx context.Context) error {
 	err := c.prompt.Run(ctx)
+	if ctx.Err() != nil {
+		err = nil // the interruption decides
+	}
 	switch {
-	case ctx.Err() != nil:
-		return nil // the interruption decides
 	case errors.Is(err, prompt.ErrInterrupted), errors.Is(err, prompt.ErrHangup):
 		return &exit.Error{Status: exit.Interrupted, Err: err}
 	case err != nil:
 		return exit.Bridgef("reading the prompt: %w", err)
 	}
-	if !c.prompt.Interactive() && c.lines == 0 && c.host.mcp != nil {
+	if !c.prompt.Interactive() && c.lines == 0 && c.host.mcp != nil { // returns at once when ctx has ended
 		<-ctx.Done()
 	}
 	return nil

@@ -266,7 +266,7 @@ func (h *Host) release() error {
 		errs = append(errs, h.Gate.Close(ctx))
 	}
 	if h.lane != nil {
-		h.lane.Close()
+		errs = append(errs, h.lane.Close())
 	}
 	if h.backend != nil {
 		errs = append(errs, h.backend.Close())

@@ -90,7 +90,7 @@ func (r *run) until(gone <-chan struct{}) error {
 		// stopped and not merely because its caller went away.
 		verdicts := r.host.Stop(why)
 		cancel(errors.New(why))
-		<-ended
+		r.host.Log.Debug("the front end ended", "err", <-ended)
 		return r.end(verdicts, &exit.Error{Status: exit.Interrupted, Err: fmt.Errorf("interrupted (%s): stopped in a controlled way", why)})
 	}
 	for {
@@ -160,14 +160,15 @@ func (r *run) script(ctx context.Context) error {
 		Caller: r.host.Gate, Session: r.host.setup.Session, Principal: Operator, Out: out, JSON: r.JSON,
 		Log: r.host.Log, Progress: r.progress(),
 	})
+	if ctx.Err() != nil {
+		err = nil // the interruption decides
+	}
 	switch {
-	case ctx.Err() != nil:
-		return nil // the interruption decides
 	case errors.Is(err, syscall.EPIPE):
 		return &exit.Error{Status: exit.Interrupted, Err: errors.New("interrupted (nobody reads the answers any more): stopped in a controlled way")}
 	case err != nil:
 		return exit.Bridgef("%w", err)
-	case sum.NotOK > 0:
+	case sum.NotOK > 0 && ctx.Err() == nil:
 		return exit.Silent(exit.Calls) // the answers have said it
 	}
 	return nil

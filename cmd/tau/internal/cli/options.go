@@ -115,7 +115,7 @@ func (b *bridgeFlags) checkReal() error {
 			"for 30 minutes unless --for says otherwise (at most 8h), can be revoked, is recorded in the event log, " +
 			"and is never taken from a configuration file, an environment variable or an earlier run")
 	}
-	if !(b.optIn > 0 && b.optIn <= robot.MaxOptIn) {
+	if b.optIn <= 0 || b.optIn > robot.MaxOptIn {
 		return exit.Usagef("--for %s: an opt-in lasts more than 0 and at most %s", b.optIn, robot.MaxOptIn)
 	}
 	return b.check()
@@ -134,7 +134,7 @@ func (b *bridgeFlags) check() error {
 	if err := oneOf("clock", b.clock, []string{"real", "fast"}); err != nil {
 		return err
 	}
-	if !(b.mcpWait > 0 && b.mcpWait <= mcpWaitDefault) {
+	if b.mcpWait <= 0 || b.mcpWait > mcpWaitDefault {
 		return exit.Usagef("--mcp-wait %s: more than 0 and at most %s, since clients give up after 60 s", b.mcpWait, mcpWaitDefault)
 	}
 	if b.set("script") && b.script == "" {

@@ -24,7 +24,7 @@ type asked struct {
 	reason string
 }
 
-func serve(t *testing.T, path string) (*Server, chan asked) {
+func serve(t *testing.T, path string) chan asked {
 	t.Helper()
 	got := make(chan asked, 16)
 	s, err := Listen(path, func(_ context.Context, k gate.StopKind, reason string) []gate.StopVerdict {
@@ -33,13 +33,13 @@ func serve(t *testing.T, path string) (*Server, chan asked) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s, got
+	return got
 }
 
 // raw sends bytes as they are and returns the reply.
 func raw(t *testing.T, path, text string) Reply {
 	t.Helper()
-	c, err := net.Dial("unix", path)
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "unix", path)
 	require.NoError(t, err)
 	defer func() { _ = c.Close() }()
 	require.NoError(t, c.SetDeadline(time.Now().Add(10*time.Second)))
@@ -55,7 +55,7 @@ func raw(t *testing.T, path, text string) Reply {
 
 func TestG34_SocketIsOurs0600AndStops(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "control.sock")
-	_, got := serve(t, path)
+	got := serve(t, path)
 	st, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), st.Mode().Perm())
@@ -74,7 +74,7 @@ func TestG34_SocketIsOurs0600AndStops(t *testing.T) {
 
 func TestG34_SocketKnowsNothingButStop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "control.sock")
-	_, got := serve(t, path)
+	got := serve(t, path)
 	for _, bad := range []string{
 		"", "\n", "{}", "approve", `{"verb":"approve"}`, `{"verb":"approve","id":"1"}`,
 		`{"verb":"stop","approve":true}`, `{"verb":"Stop"}`, `{"verb":["stop"]}`, `null`, `[]`,
@@ -89,7 +89,7 @@ func TestG34_SocketKnowsNothingButStop(t *testing.T) {
 
 func TestLongReasonStillStops(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "control.sock")
-	_, got := serve(t, path)
+	got := serve(t, path)
 	r, err := Send(t.Context(), path, Request{Verb: "stop", Reason: strings.Repeat("ü", 1000)})
 	require.NoError(t, err)
 	require.True(t, r.OK)
@@ -98,9 +98,9 @@ func TestLongReasonStillStops(t *testing.T) {
 
 func TestSilentPeersDontHoldUpAStop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "control.sock")
-	_, got := serve(t, path)
+	got := serve(t, path)
 	for range maxPeers / 2 {
-		c, err := net.Dial("unix", path)
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "unix", path)
 		require.NoError(t, err)
 		defer func() { _ = c.Close() }()
 	}
@@ -134,7 +134,7 @@ func TestAPathTooLongForASocketStillWorks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("d", 120))
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	path := filepath.Join(dir, "control.sock")
-	_, got := serve(t, path)
+	got := serve(t, path)
 	r, err := Send(t.Context(), path, Request{Verb: "stop"})
 	require.NoError(t, err)
 	require.True(t, r.OK)
