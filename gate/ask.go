@@ -46,7 +46,7 @@ func (g *Gate) unattended() bool {
 func (g *Gate) refuseUnattended(c *call, p *plan) Answer {
 	v := verdict{decision: "rejected", reason: "nobody can answer", approval: ApprovalRejected}
 	e := Event{Card: ptr(p.card.Clone())}
-	g.approvalEvent(c, v, e, 0)
+	_ = g.approvalEvent(c, v, e, 0) // refused either way; a failing log was reported
 	g.undecided(c)
 	c.approval = ApprovalRejected
 	return c.refuse(&Error{
@@ -161,7 +161,7 @@ func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) verdi
 	}
 	switch {
 	case qctx.Err() != nil:
-		return g.questionEnded(c, qctx)
+		return g.questionEnded(qctx, c)
 	case w.err != nil:
 		return g.rejected(c, verdict{reason: "the approver failed", failed: w.err})
 	case w.decision == TimedOut:
@@ -193,7 +193,7 @@ func (g *Gate) timedOut(c *call, reason Reason) verdict {
 }
 
 // questionEnded tells the ways apart in which a question ends without an answer.
-func (g *Gate) questionEnded(c *call, qctx context.Context) verdict {
+func (g *Gate) questionEnded(qctx context.Context, c *call) verdict {
 	cause := context.Cause(qctx)
 	if errors.Is(cause, errQuestionTimeout) {
 		return g.timedOut(c, Reason(cause.Error()))

@@ -73,7 +73,7 @@ func TestG11_APlanNeverGoesStaleBehindAnotherRobotsQuestion(t *testing.T) {
 		require.EqualValues(t, 3, r.arm.prepared.Load())
 		require.Equal(t, gate.StatusOK, b.Answer().Status, b.Answer().Text)
 		require.Equal(t, "sim2", b.Answer().Backend)
-		require.Equal(t, 10*time.Minute, s.Requests()[1].Expiry.Sub(time.Now()))
+		require.Equal(t, 10*time.Minute, time.Until(s.Requests()[1].Expiry))
 	})
 }
 

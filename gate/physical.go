@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -221,7 +222,7 @@ func ended(ctx context.Context) *Error {
 		cause = context.Canceled
 	}
 	e := asError(cause, CodeCancelled)
-	if e.Err == context.Canceled || e.Err == context.DeadlineExceeded {
+	if errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded) {
 		return &Error{Code: CodeCancelled, Text: "the caller gave up", Err: cause}
 	}
 	return e

@@ -325,6 +325,9 @@ func (p *Planner) restoreMove(snapshot []byte) (gate.Action, error) {
 		return nil, gateErr(err)
 	}
 	x.motion.Epoch = s.Epoch
+	if err := watchable(x.rehearsal, a.Model.DoF()); err != nil {
+		return nil, gateErr(err)
+	}
 	if err := sameJoints(a.Model.JointNames(), x.motion.Trajectory.Joints); err != nil {
 		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "%w", err)
 	}

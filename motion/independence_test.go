@@ -86,7 +86,7 @@ func TestRehearsalAloneRefusesCollidingPlans(t *testing.T) {
 		if _, err := checker.Check(start); err != nil {
 			continue // a start in contact is another refusal
 		}
-		if !deep(m, checker, start, goal) {
+		if !deep(checker, start, goal) {
 			continue
 		}
 		n++
@@ -102,7 +102,7 @@ func TestRehearsalAloneRefusesCollidingPlans(t *testing.T) {
 
 // deep reports whether the straight line between two configurations takes two
 // bodies deeper than overlap into each other somewhere.
-func deep(m *robot.Model, c *collision.Checker, from, to []float64) bool {
+func deep(c *collision.Checker, from, to []float64) bool {
 	const steps = 50
 	q := make([]float64, len(from))
 	for k := 0; k <= steps; k++ {

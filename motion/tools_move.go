@@ -237,6 +237,9 @@ func (p *Planner) move(ctx context.Context, a *arm, st robot.State, from, to []f
 	if err != nil {
 		return nil, err
 	}
+	if err := watchable(r, a.Model.DoF()); err != nil {
+		return nil, err
+	}
 	x := &moveAction{arm: a, motion: m, rehearsal: r}
 	x.digest = digestOf(a, m, r)
 	return x, nil

@@ -26,6 +26,7 @@ type watch struct {
 	base    []float64
 	grip    int // the joint of a grip, which may meet its object earlier or later; else -1
 	q, v, a []float64
+	done    bool // a deviation was found; owned by Execute's goroutine
 
 	mu  sync.Mutex
 	dev *robot.Error
@@ -45,13 +46,10 @@ func newWatch(x *moveAction) *watch {
 
 // check returns the first deviation, once; it is called from Execute's goroutine.
 func (w *watch) check(p robot.Progress) *robot.Error {
-	if p.State.Positions == nil || w.dev != nil {
-		return nil
+	if p.State.Positions == nil || w.done {
+		return nil // an open-loop robot measures nothing that could be compared
 	}
 	r := w.x.rehearsal
-	if len(r.Trace) == 0 || !(r.SamplePeriod > 0) {
-		return nil
-	}
 	w.x.motion.Trajectory.Sample(p.T, w.q, w.v, w.a)
 	for i, got := range p.State.Positions {
 		if i == w.grip {
@@ -66,6 +64,7 @@ func (w *watch) check(p robot.Progress) *robot.Error {
 				Text:  fmt.Sprintf("left its rehearsed course at %.2f s", p.T),
 				Value: &robot.Quantity{Value: d, Unit: u}, Limit: &robot.Quantity{Value: bound, Unit: u},
 			}
+			w.done = true
 			w.mu.Lock()
 			w.dev = e
 			w.mu.Unlock()
@@ -95,4 +94,17 @@ func traceAt(r robot.Rehearsal, t float64, i int) float64 {
 	}
 	f := x - float64(k)
 	return r.Trace[k][i]*(1-f) + r.Trace[k+1][i]*f
+}
+
+// watchable refuses a rehearsal that a motion couldn't be watched against.
+func watchable(r robot.Rehearsal, joints int) error {
+	if len(r.Trace) == 0 || !(r.SamplePeriod > 0) {
+		return robot.Errf(robot.CodeRehearsalFailed, r.Simulator, "the rehearsal has no trace to watch the motion against")
+	}
+	for k, row := range r.Trace {
+		if len(row) != joints {
+			return robot.Errf(robot.CodeRehearsalFailed, r.Simulator, "sample %d of the rehearsal's trace has %d joints, the robot %d", k, len(row), joints)
+		}
+	}
+	return nil
 }

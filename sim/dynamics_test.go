@@ -153,7 +153,7 @@ func TestFramesAgainstPoses(t *testing.T) {
 		at := robot.IdentityPose()
 		for k := range m.Joints {
 			j := &m.Joints[k]
-			x := 0.0
+			var x float64
 			if j.Mimic != nil {
 				x = j.Mimic.Multiplier*q[m.Joints[j.Mimic.Joint].Active] + j.Mimic.Offset
 			} else {

@@ -83,7 +83,7 @@ func TestG32_ClientsAreNeverAsked(t *testing.T) {
 		g.asked(t).end(moved)
 		require.NoError(t, <-got)
 		if p := cs.InitializeResult(); p != nil && p.Capabilities != nil {
-			require.Nil(t, p.Capabilities.Logging)
+			require.Nil(t, p.Capabilities.Logging) //nolint:staticcheck // deprecated, and still nothing that we may offer
 			require.NotNil(t, p.Capabilities.Tools)
 		}
 	})

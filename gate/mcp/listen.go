@@ -19,7 +19,7 @@ func Listen(addr string) (net.Listener, error) {
 	if !loopbackHost(host) {
 		return nil, fmt.Errorf("mcp: listening address %q: only loopback is served (127.0.0.1, [::1] or localhost)", addr)
 	}
-	ln, err := net.Listen("tcp", addr)
+	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("mcp: %w", err)
 	}

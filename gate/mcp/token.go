@@ -136,7 +136,7 @@ func LoadToken(path string) (Token, error) {
 	if err != nil {
 		return fail(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	info, err := f.Stat()
 	if err != nil {
 		return fail(err)

@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// PositionTolerance and AngleTolerance bound the errors of a solution.
-	PositionTolerance = 1e-6 // m
-	AngleTolerance    = 1e-6 // rad
+	// PositionTolerance bounds the error of a solution's position, m.
+	PositionTolerance = 1e-6
+	// AngleTolerance bounds the error of its orientation or axis, rad.
+	AngleTolerance = 1e-6
 	// aimPosition and aimAngle are where a descent stops: below the tolerances,
 	// so that rounding elsewhere doesn't break them.
 	aimPosition = 1e-9 // m
@@ -84,7 +85,7 @@ func (p *Planner) IK(ctx context.Context, target Target, seed []float64, rng *ra
 		}
 		s.restart(k, start, q, rng)
 		dist, angle := s.descend(&g, s.weight, q, false)
-		closest.keep(s, &g, dist, angle, q)
+		closest.keep(s, dist, angle, q)
 		if dist > PositionTolerance || angle > AngleTolerance {
 			continue
 		}
@@ -126,7 +127,7 @@ type attempt struct {
 	q    []float64
 }
 
-func (a *attempt) keep(s *solver, g *goal, dist, angle float64, q []float64) {
+func (a *attempt) keep(s *solver, dist, angle float64, q []float64) {
 	w := s.weight * angle
 	if c := dist*dist + w*w; c < a.cost {
 		a.cost = c

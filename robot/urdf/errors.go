@@ -175,18 +175,18 @@ func (r *report) vector(e *element, who, name string, otherwise [3]float64) (out
 // MaxName is the longest name of a robot, link, joint, group or state, in bytes.
 const MaxName = 256
 
-// name reads a required name.
-func (r *report) name(e *element, attr string) (string, bool) {
+// name reads a required name, "" where there is none that is valid.
+func (r *report) name(e *element, attr string) string {
 	a, given := e.attr(attr)
 	if !given || a.value == "" {
 		r.bad(e.line, "<%s> lacks the attribute %s", e.name, attr)
-		return "", false
+		return ""
 	}
 	if wrong := badName(a.value); wrong != "" {
 		r.bad(a.line, "<%s> attribute %s: %s", e.name, attr, wrong)
-		return "", false
+		return ""
 	}
-	return a.value, true
+	return a.value
 }
 
 func badName(s string) string {

@@ -12,7 +12,7 @@ import (
 func (p *parser) joint(e *element) rawJoint {
 	out := rawJoint{line: e.line}
 	out.Active = -1
-	out.Name, _ = p.name(e, "name")
+	out.Name = p.name(e, "name")
 	who := fmt.Sprintf("joint %q", out.Name)
 	p.strangers(e, who,
 		[]string{"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration", "hardwareInterface"},
@@ -38,7 +38,7 @@ func (p *parser) joint(e *element) rawJoint {
 	if m := p.one(e, who, "mimic"); m != nil {
 		p.strangers(m, who, nil, []string{"joint", "multiplier", "offset"})
 		raw := &rawMimic{line: m.line}
-		raw.joint, _ = p.name(m, "joint")
+		raw.joint = p.name(m, "joint")
 		raw.multiplier, _, _ = p.optional(m, who, "multiplier", 1)
 		raw.offset, _, _ = p.optional(m, who, "offset", 0)
 		out.mimic = raw
@@ -77,7 +77,7 @@ func (p *parser) end(e *element, who, which string) (string, int) {
 		return "", e.line
 	}
 	p.strangers(c, who, nil, []string{"link"})
-	name, _ := p.name(c, "link")
+	name := p.name(c, "link")
 	return name, c.line
 }
 

@@ -88,7 +88,7 @@ type rawMimic struct {
 
 func (p *parser) robot(e *element) *robot.Description {
 	d := &robot.Description{}
-	d.Name, _ = p.name(e, "name")
+	d.Name = p.name(e, "name")
 	if a, ok := e.attr("version"); ok && a.value != "1.0" && a.value != "1" {
 		p.bad(a.line, "URDF version %q is not supported; 1.0 is", clip(a.value))
 	}
@@ -115,7 +115,7 @@ func (p *parser) robot(e *element) *robot.Description {
 func (p *parser) link(e *element) rawLink {
 	out := rawLink{line: e.line}
 	out.Parent = -1
-	out.Name, _ = p.name(e, "name")
+	out.Name = p.name(e, "name")
 	who := fmt.Sprintf("link %q", out.Name)
 	p.strangers(e, who, []string{"inertial", "visual", "collision"}, []string{"name", "type"})
 	if in := p.one(e, who, "inertial"); in != nil {

@@ -17,7 +17,7 @@ func ParseSRDF(file string, data []byte) (*robot.Semantics, error) {
 		return nil, err
 	}
 	out := &robot.Semantics{File: file}
-	out.Name, _ = r.name(root, "name")
+	out.Name = r.name(root, "name")
 	r.strangers(root, "robot", []string{
 		"group", "group_state", "end_effector", "disable_collisions", "virtual_joint", "passive_joint", "link_sphere_approximation",
 	}, []string{"name", "version"})
@@ -35,8 +35,8 @@ func ParseSRDF(file string, data []byte) (*robot.Semantics, error) {
 	}
 	for _, e := range root.all("disable_collisions") {
 		p := robot.LinkPair{Line: e.line}
-		p.A, _ = r.name(e, "link1")
-		p.B, _ = r.name(e, "link2")
+		p.A = r.name(e, "link1")
+		p.B = r.name(e, "link2")
 		r.strangers(e, "disable_collisions", nil, []string{"link1", "link2", "reason"})
 		if a, ok := e.attr("reason"); ok {
 			p.Reason = a.value
@@ -52,13 +52,13 @@ func ParseSRDF(file string, data []byte) (*robot.Semantics, error) {
 
 func (r *report) group(e *element) robot.Group {
 	g := robot.Group{Line: e.line}
-	g.Name, _ = r.name(e, "name")
+	g.Name = r.name(e, "name")
 	who := fmt.Sprintf("group %q", g.Name)
 	r.strangers(e, who, []string{"joint", "link", "chain", "group", "passive_joint"}, []string{"name"})
 	refs := func(kind string) []robot.NamedRef {
 		var out []robot.NamedRef
 		for _, c := range e.all(kind) {
-			name, _ := r.name(c, "name")
+			name := r.name(c, "name")
 			out = append(out, robot.NamedRef{Name: name, Line: c.line})
 		}
 		return out
@@ -66,8 +66,8 @@ func (r *report) group(e *element) robot.Group {
 	g.Joints, g.Links, g.Subgroups = refs("joint"), refs("link"), refs("group")
 	for _, c := range e.all("chain") {
 		ch := robot.Chain{Line: c.line}
-		ch.Base, _ = r.name(c, "base_link")
-		ch.Tip, _ = r.name(c, "tip_link")
+		ch.Base = r.name(c, "base_link")
+		ch.Tip = r.name(c, "tip_link")
 		g.Chains = append(g.Chains, ch)
 	}
 	if len(g.Chains) > MaxGroups {
@@ -78,14 +78,14 @@ func (r *report) group(e *element) robot.Group {
 
 func (r *report) groupState(e *element) robot.GroupState {
 	s := robot.GroupState{Line: e.line}
-	s.Name, _ = r.name(e, "name")
-	s.Group, _ = r.name(e, "group")
+	s.Name = r.name(e, "name")
+	s.Group = r.name(e, "group")
 	who := fmt.Sprintf("group state %q", s.Name)
 	r.strangers(e, who, []string{"joint"}, []string{"name", "group"})
 	seen := map[string]bool{}
 	for _, c := range e.all("joint") {
 		v := robot.JointValue{Line: c.line}
-		v.Joint, _ = r.name(c, "name")
+		v.Joint = r.name(c, "name")
 		v.Value, _ = r.number(c, who, "value")
 		if seen[v.Joint] {
 			r.bad(c.line, "%s: joint %q is given twice", who, v.Joint)
@@ -98,11 +98,11 @@ func (r *report) groupState(e *element) robot.GroupState {
 
 func (r *report) endEffector(e *element) robot.EndEffector {
 	out := robot.EndEffector{Line: e.line}
-	out.Name, _ = r.name(e, "name")
-	out.Group, _ = r.name(e, "group")
-	out.ParentLink, _ = r.name(e, "parent_link")
+	out.Name = r.name(e, "name")
+	out.Group = r.name(e, "group")
+	out.ParentLink = r.name(e, "parent_link")
 	if _, given := e.attr("parent_group"); given {
-		out.ParentGroup, _ = r.name(e, "parent_group")
+		out.ParentGroup = r.name(e, "parent_group")
 	}
 	r.strangers(e, fmt.Sprintf("end effector %q", out.Name), nil, []string{"name", "group", "parent_link", "parent_group"})
 	return out

@@ -140,4 +140,6 @@ func closing(ctx context.Context) string {
 	return "withdrawn: " + gate.Escape(cause.Error())
 }
 
-func notice(why string) string { return "  (this question is closed, nothing was approved: " + why + ")" }
+func notice(why string) string {
+	return "  (this question is closed, nothing was approved: " + why + ")"
+}

@@ -28,7 +28,7 @@ func plain(t *testing.T, o Options) (in *os.File, p *Prompt, end func() (error, 
 	require.False(t, p.Interactive())
 	result := make(chan error, 1)
 	go func() { result <- p.Run(t.Context()) }()
-	return in1, p, func() (error, string) {
+	return in1, p, func() (error, string) { //nolint:staticcheck // the error is the result under test
 		err := <-result
 		b, err2 := os.ReadFile(out.Name())
 		require.NoError(t, errors.Join(err2, in0.Close(), out.Close()))
