@@ -4,8 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/robot"
 )
