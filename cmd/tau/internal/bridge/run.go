@@ -7,8 +7,8 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
+	"time"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/cmd/tau/internal/fdio"
@@ -27,6 +27,12 @@ type Front struct {
 	Err    io.Writer
 	Ask    bool // approvals are asked at the terminal, if In and Out are one
 }
+
+// How long the end waits for a reader that doesn't read. The robot is at rest by then.
+const (
+	frontWait = 5 * time.Second
+	notesWait = time.Second
+)
 
 // Run starts a bridge, serves its front end until that ends or the process is
 // told to, brings the robot to a controlled stop and ends the bridge. The error
@@ -90,7 +96,12 @@ func (r *run) until(gone <-chan struct{}) error {
 		// stopped and not merely because its caller went away.
 		verdicts := r.host.Stop(why)
 		cancel(errors.New(why))
-		r.host.Log.Debug("the front end ended", "err", <-ended)
+		select {
+		case err := <-ended:
+			r.host.Log.Debug("the front end ended", "err", err)
+		case <-time.After(frontWait):
+			r.host.Log.Warn("the front end didn't end: whoever reads its output may have stopped reading")
+		}
 		return r.end(verdicts, &exit.Error{Status: exit.Interrupted, Err: fmt.Errorf("interrupted (%s): stopped in a controlled way", why)})
 	}
 	for {
@@ -156,10 +167,15 @@ func (r *run) script(ctx context.Context) error {
 	if r.console != nil {
 		out = r.console.prompt
 	}
+	progress := newNotes(r.Err)
 	sum, err := script.Run(ctx, r.Script, script.Config{
-		Caller: r.host.Gate, Session: r.host.setup.Session, Principal: Operator, Out: out, JSON: r.JSON,
-		Log: r.host.Log, Progress: r.progress(),
+		Caller: r.host.Gate, Session: r.host.setup.Session, Principal: Operator, Out: out, JSON: r.JSON, Log: r.host.Log,
+		Progress: func(tool, text string) { progress.tell("… " + gate.Escape(tool) + ": " + gate.Escape(text)) },
 	})
+	select {
+	case <-progress.close():
+	case <-time.After(notesWait):
+	}
 	if ctx.Err() != nil {
 		err = nil // the interruption decides
 	}
@@ -172,16 +188,6 @@ func (r *run) script(ctx context.Context) error {
 		return exit.Silent(exit.Calls) // the answers have said it
 	}
 	return nil
-}
-
-// progress writes what running calls say of themselves for people to read.
-func (r *run) progress() func(tool, text string) {
-	var mu sync.Mutex
-	return func(tool, text string) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintf(r.Err, "… %s: %s\n", gate.Escape(tool), gate.Escape(text))
-	}
 }
 
 // announce says that the bridge is ready, and where.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/show"
@@ -93,11 +94,15 @@ func (s *Shell) tool(ctx context.Context, c command) string {
 }
 
 func (s *Shell) call(ctx context.Context, tool string, args []byte) gate.Answer {
+	// Progress comes from the goroutine that runs the motion, and printing may wait
+	// for a terminal that takes no output.
+	var told sync.WaitGroup
+	defer told.Wait()
 	return s.Caller.Call(ctx, gate.Invocation{
 		Tool: tool, Args: args, Session: s.Session, Principal: s.Principal, Origin: origin,
 		Progress: func(text string) {
 			if text == begun { // how far a motion is would only scroll the screen away
-				s.Print("… " + gate.Escape(tool) + ": " + begun)
+				told.Go(func() { s.Print("… " + gate.Escape(tool) + ": " + begun) })
 			}
 		},
 	})
