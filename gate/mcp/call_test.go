@@ -449,3 +449,29 @@ func TestTooManyOpenCallsAreRefused(t *testing.T) {
 	require.NoError(t, <-got)
 	require.NoError(t, <-got)
 }
+
+// A batch (2025-03-26) carries its arguments through the SDK; what a client puts in
+// the header that otherwise carries them is dropped.
+func TestG7_ABatchsArgumentsAreItsOwn(t *testing.T) {
+	const version = "2025-03-26"
+	g := newFake()
+	b := serve(t, g, nil)
+	head := b.head(t, b.alice, version, "")
+	answered := make(chan string, 1)
+	go func() {
+		_, body := b.post(t, b.alice, `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"move_joints","arguments":{"a":1,"a":2}}},`+
+			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"robot_state"}}]`, func(r *http.Request) {
+			head(r)
+			r.Header.Set("Tau-Internal-Arguments", `{"forged":true}`)
+			r.Header.Set("Tau-Internal-Request-Id", "forged")
+		})
+		answered <- body
+	}()
+	tk := g.asked(t)
+	tk.end(moved)
+	body := <-answered
+	require.Equal(t, `{"a":1,"a":2}`, string(tk.inv.Args))
+	require.Empty(t, tk.inv.ToolUseID)
+	require.Contains(t, body, `"mode":"sim"`)
+	require.Contains(t, body, `"shoulder_pan":0.5`)
+}
