@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -33,8 +34,8 @@ type screen struct {
 	hung    bool
 }
 
-// sit starts a bridge at a terminal and waits for its prompt.
-func sit(t *testing.T, dir string, flags ...string) *screen {
+// seat starts a bridge at a terminal.
+func seat(t *testing.T, dir string, flags ...string) *screen {
 	t.Helper()
 	s := &screen{t: t, out: newTap(), ended: make(chan struct{})}
 	s.cmd = exec.CommandContext(context.Background(), binary, append([]string{"robot", "sim", "--data-dir", dir}, flags...)...)
@@ -52,6 +53,13 @@ func sit(t *testing.T, dir string, flags ...string) *screen {
 		s.hangUp()
 		s.reading.Wait()
 	})
+	return s
+}
+
+// sit starts a bridge at a terminal and waits for its prompt.
+func sit(t *testing.T, dir string, flags ...string) *screen {
+	t.Helper()
+	s := seat(t, dir, flags...)
 	s.await("help lists what can be typed")
 	s.await("tau> ")
 	return s
@@ -269,4 +277,33 @@ func TestCompletionAndUnknownWordsAtThePrompt(t *testing.T) {
 	s.await("✗ move_joints")
 	s.typed("quit\r")
 	require.Equal(t, 0, s.status())
+}
+
+// A script from a file can be answered at the terminal, if there is one.
+func TestAScriptsCallsAreAskedAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	dir, file := dataDir(t), filepath.Join(t.TempDir(), "script.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte(panMove+"\n"+`{"tool":"home"}`+"\n"), 0o600))
+	s := seat(t, dir, "--clock", "fast", "--script", file, "--approve-from", "terminal")
+	s.card()
+	s.answers("y")
+	s.await("y")
+	// Nothing else came between the card's end and the answer (G30, case 56).
+	text := s.out.String()
+	require.True(t, strings.HasSuffix(strings.TrimRight(text[:s.at-1], " "), "Approve? [y/N]"), text)
+	s.await("✓ move_joints: done")
+	s.card()
+	s.answers("n")
+	s.await("✗ home: not approved")
+	require.Equal(t, 1, s.status())
+
+	// Ctrl-C at a card ends the script.
+	s = seat(t, dataDir(t), "--clock", "fast", "--script", file, "--approve-from", "terminal")
+	s.card()
+	s.typed("\x03")
+	require.Equal(t, 130, s.status(), s.out.String())
+
+	r := tau(t, "", "robot", "sim", "--script", file, "--approve-from", "terminal", "--data-dir", dataDir(t))
+	require.Equal(t, 3, r.status)
+	require.Contains(t, r.stderr, "needs a terminal")
 }

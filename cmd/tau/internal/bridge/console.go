@@ -21,7 +21,8 @@ type console struct {
 	host  *Host
 	// interrupts tells Run of a ctrl-C that came while something ran.
 	interrupts chan struct{}
-	lines      int // handled; the prompt handles one after another
+	script     bool // a script runs beside the prompt, so there is always something under way
+	lines      int  // handled; the prompt handles one after another
 }
 
 func newConsole(in, out *os.File, history string) (*console, error) {
@@ -65,7 +66,7 @@ func (c *console) handle(ctx context.Context, line string) {
 // interrupt is ctrl-C, which is what SIGINT is elsewhere: a controlled stop and
 // then the end. A half-typed line with nothing under way is only discarded.
 func (c *console) interrupt(_ context.Context, idle bool) bool {
-	if c.shell.Busy() {
+	if c.script || c.shell.Busy() {
 		select {
 		case c.interrupts <- struct{}{}:
 		default: // told already

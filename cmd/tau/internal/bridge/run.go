@@ -75,6 +75,7 @@ func (r *run) open(dir string) (gate.Approver, error) {
 	if r.console, err = newConsole(r.In, r.Out, dir+"/history"); err != nil {
 		return nil, err
 	}
+	r.console.script = r.Script != nil
 	if !r.Ask {
 		return nil, nil
 	}
@@ -150,24 +151,44 @@ func (r *run) serve(ctx context.Context) error {
 	if r.console == nil {
 		return r.script(ctx)
 	}
-	// The script runs beside a terminal on which only approvals are answered.
-	pctx, stop := context.WithCancel(ctx)
+	return r.askedScript(ctx)
+}
+
+// askedScript runs the script beside a terminal on which its calls are answered;
+// the script doesn't outlive that terminal.
+func (r *run) askedScript(ctx context.Context) error {
+	sctx, endScript := context.WithCancel(ctx)
+	defer endScript()
+	pctx, endPrompt := context.WithCancel(ctx)
+	defer endPrompt()
 	asked := make(chan error, 1)
-	go func() { asked <- r.console.serve(pctx) }()
-	err := r.script(ctx)
-	stop()
-	if aerr := <-asked; err == nil {
-		err = aerr
+	go func() {
+		defer endScript()
+		asked <- r.console.serve(pctx)
+	}()
+	select { // a question before the terminal is there would be refused
+	case <-r.console.prompt.Begun():
+	case <-sctx.Done():
 	}
-	return err
+	err := r.script(sctx)
+	ended := sctx.Err() != nil // before the script did
+	endPrompt()
+	aerr := <-asked
+	switch {
+	case err != nil:
+		return err
+	case aerr == nil && ended:
+		return &exit.Error{Status: exit.Interrupted, Err: errors.New("interrupted (the prompt was left): stopped in a controlled way")}
+	}
+	return aerr
 }
 
 func (r *run) script(ctx context.Context) error {
-	out := io.Writer(r.Out)
-	if r.console != nil {
-		out = r.console.prompt
+	out, people := io.Writer(r.Out), r.Err
+	if r.console != nil { // which holds both back while a card is open
+		out, people = r.console.prompt, r.console.prompt
 	}
-	progress := newNotes(r.Err)
+	progress := newNotes(people)
 	sum, err := script.Run(ctx, r.Script, script.Config{
 		Caller: r.host.Gate, Session: r.host.setup.Session, Principal: Operator, Out: out, JSON: r.JSON, Log: r.host.Log,
 		Progress: func(tool, text string) { progress.tell("… " + gate.Escape(tool) + ": " + gate.Escape(text)) },

@@ -173,7 +173,7 @@ func (s *Server) answer(c *net.UnixConn) Reply {
 	if err != nil {
 		return Reply{Code: gate.CodeInvalidArgument, Text: "who asks can't be known: " + err.Error()}
 	}
-	if uid != s.uid && uid != 0 {
+	if !mayUse(uid, s.uid) {
 		return Reply{Code: gate.CodeInvalidArgument, Text: fmt.Sprintf("user %d may not use the bridge of user %d", uid, s.uid)}
 	}
 	_ = c.SetReadDeadline(time.Now().Add(lineTimeout))
@@ -192,6 +192,9 @@ func (s *Server) answer(c *net.UnixConn) Reply {
 	// Not the server's context: closing the server must not end a stop.
 	return Reply{OK: true, Verdicts: s.stop(context.WithoutCancel(s.ctx), kind, req.Reason)}
 }
+
+// mayUse reports whether a user may stop the bridge of another: its own, and root.
+func mayUse(peer, owner int) bool { return peer == owner || peer == 0 }
 
 func parse(line []byte) (Request, error) {
 	line = bytes.TrimSpace(line)

@@ -87,6 +87,29 @@ func TestG34_SocketKnowsNothingButStop(t *testing.T) {
 	require.Empty(t, got)
 }
 
+func TestG34_PeersOfAnotherUserAreRefused(t *testing.T) {
+	require.True(t, mayUse(1000, 1000))
+	require.True(t, mayUse(0, 1000))
+	require.False(t, mayUse(1001, 1000))
+	require.False(t, mayUse(1000, 0))
+	require.False(t, mayUse(-1, 0))
+
+	// And the kernel's word for who connected is what is asked about.
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := listen0600(path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "unix", path)
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	peer, err := l.AcceptUnix()
+	require.NoError(t, err)
+	defer func() { _ = peer.Close() }()
+	uid, err := peerUID(peer)
+	require.NoError(t, err)
+	require.Equal(t, os.Geteuid(), uid)
+}
+
 func TestLongReasonStillStops(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "control.sock")
 	got := serve(t, path)

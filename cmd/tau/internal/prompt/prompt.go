@@ -68,6 +68,7 @@ type Prompt struct {
 	ctx    context.Context // of handlers; ends with cancel
 	cancel context.CancelCauseFunc
 	hooks  sync.WaitGroup // handlers and hooks in goroutines of their own
+	begun  chan struct{}  // closed when Run has begun
 	gone   chan struct{}  // closed when the reader has ended
 	ended  chan struct{}  // closed when the editor has ended
 
@@ -108,7 +109,7 @@ func New(o Options) (*Prompt, error) {
 		o.suspend = suspendGroup
 	}
 	p := &Prompt{o: o, inFD: int(o.In.Fd()), outFD: int(o.Out.Fd()), keys: newKeyQueue(), lines: newLineQueue(),
-		gone: make(chan struct{}), ended: make(chan struct{})}
+		begun: make(chan struct{}), gone: make(chan struct{}), ended: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.interactive = term.IsTerminal(p.inFD) && term.IsTerminal(p.outFD)
 	if !p.interactive {
@@ -127,6 +128,9 @@ func New(o Options) (*Prompt, error) {
 	return p, nil
 }
 
+// Begun is closed once Run has begun: from then on a card can be opened.
+func (p *Prompt) Begun() <-chan struct{} { return p.begun }
+
 // Interactive reports whether a person can be asked here.
 func (p *Prompt) Interactive() bool { return p.interactive }
 
@@ -144,6 +148,7 @@ func (p *Prompt) Run(ctx context.Context) error {
 	if again {
 		return errClosed
 	}
+	close(p.begun)
 	if err := unix.Pipe2(p.wake[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return err
 	}
