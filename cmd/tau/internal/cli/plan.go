@@ -13,6 +13,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/chart"
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/motion/kinematics"
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -22,7 +23,7 @@ type planFlags struct {
 	speedScale           float64
 	seed                 uint64
 	json                 bool
-	plot                 string
+	plot, picture        string
 }
 
 func (a *app) plan() *cobra.Command {
@@ -40,6 +41,7 @@ func (a *app) plan() *cobra.Command {
 	f.Uint64Var(&p.seed, "seed", 0, "seed of every random choice")
 	f.BoolVar(&p.json, "json", false, "the plan as one JSON document")
 	f.StringVar(&p.plot, "plot", "", "PNG of positions, speeds and accelerations against their limits")
+	f.StringVar(&p.picture, "picture", "", "PNG of the arm at both ends of the motion, from the side and from above")
 	return c
 }
 
@@ -73,6 +75,11 @@ func (a *app) runPlan(ctx context.Context, p *planFlags) error {
 	}
 	if p.plot != "" {
 		if err := a.plotPlan(p.plot, model, plan.Motion.Trajectory); err != nil {
+			return err
+		}
+	}
+	if p.picture != "" {
+		if err := a.picturePlan(p.picture, model, scene, plan.Motion.Trajectory); err != nil {
 			return err
 		}
 	}
@@ -242,6 +249,40 @@ func (a *app) plotPlan(path string, m *robot.Model, t robot.Trajectory) error {
 	})
 	if err != nil {
 		return exit.Bridgef("--plot: %w", err)
+	}
+	fmt.Fprintf(a.err, "wrote %s\n", path)
+	return nil
+}
+
+// wayPoints is how many points of the tip's way a picture has.
+const wayPoints = 200
+
+// picturePlan draws the arm at both ends of a motion and the tip's way between.
+func (a *app) picturePlan(path string, m *robot.Model, scene robot.Scene, t robot.Trajectory) error {
+	tree, err := kinematics.New(m.Description)
+	if err != nil {
+		return exit.Bridgef("--picture: %w", err)
+	}
+	d := tree.NewData()
+	poses := func(q []float64) []robot.Pose {
+		tree.FK(d, q)
+		out := make([]robot.Pose, len(m.Links))
+		for i := range out {
+			out[i] = kinematics.PoseOf(&d.Frames[i])
+		}
+		return out
+	}
+	arm := chart.Arm{
+		Title: fmt.Sprintf("%s, %.2f s", m.Name, t.Duration()), Model: m, Scene: scene,
+		Start: poses(t.Start()), End: poses(t.End()),
+	}
+	q, v, acc := make([]float64, m.DoF()), make([]float64, m.DoF()), make([]float64, m.DoF())
+	for k := range wayPoints + 1 {
+		t.Sample(t.Duration()*float64(k)/wayPoints, q, v, acc)
+		arm.Tip = append(arm.Tip, poses(q)[m.Tip].P)
+	}
+	if err := chart.Save(path, func(w io.Writer) error { return chart.DrawArm(w, arm) }); err != nil {
+		return exit.Bridgef("--picture: %w", err)
 	}
 	fmt.Fprintf(a.err, "wrote %s\n", path)
 	return nil

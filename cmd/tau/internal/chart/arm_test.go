@@ -1,0 +1,78 @@
+package chart
+
+import (
+	"bytes"
+	"image/color"
+	"image/png"
+	"testing"
+
+	"github.com/go-gl/mathgl/mgl64"
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot/plotter"
+	"pgregory.net/rapid"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+func TestHullHoldsEveryPoint(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(3, 40).Draw(t, "n")
+		p := make(plotter.XYs, n)
+		for i := range p {
+			p[i] = plotter.XY{X: float64(rapid.IntRange(-9, 9).Draw(t, "x")), Y: float64(rapid.IntRange(-9, 9).Draw(t, "y"))}
+		}
+		h := hull(append(plotter.XYs(nil), p...))
+		if len(h) < 3 {
+			return // all on one line
+		}
+		for i, a := range h {
+			b := h[(i+1)%len(h)]
+			for _, q := range p {
+				require.GreaterOrEqual(t, (b.X-a.X)*(q.Y-a.Y)-(b.Y-a.Y)*(q.X-a.X), 0.0, "counter-clockwise, with %v inside", q)
+			}
+		}
+	})
+}
+
+// twoLinks is a box at the root and a sphere on a second link.
+func twoLinks() *robot.Model {
+	id := robot.IdentityPose()
+	return &robot.Model{Description: &robot.Description{Links: []robot.Link{
+		{Name: "base", Colliders: []robot.Collider{{Origin: id, Geometry: robot.Geometry{Kind: robot.Box, Size: mgl64.Vec3{0.2, 0.2, 0.2}}}}},
+		{Name: "ball", Colliders: []robot.Collider{{Origin: id, Geometry: robot.Geometry{Kind: robot.Sphere, Radius: 0.1}}}},
+	}}}
+}
+
+func TestDrawArmShowsBothEnds(t *testing.T) {
+	m := twoLinks()
+	at := func(z float64) []robot.Pose {
+		p := robot.IdentityPose()
+		p.P = mgl64.Vec3{0.5, 0, z}
+		return []robot.Pose{robot.IdentityPose(), p}
+	}
+	colours := func(a Arm) map[color.RGBA]int {
+		var b bytes.Buffer
+		require.NoError(t, DrawArm(&b, a))
+		img, err := png.Decode(&b)
+		require.NoError(t, err)
+		seen := map[color.RGBA]int{}
+		for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y++ {
+			for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x++ {
+				seen[color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)]++
+			}
+		}
+		return seen
+	}
+	seen := colours(Arm{Title: "x", Model: m, Start: at(0), End: at(0.5)})
+	require.Greater(t, seen[palette[0]], 500, "the base")
+	require.Greater(t, seen[palette[1]], 500, "the ball at the end")
+	require.Greater(t, len(seen), 10)
+
+	m.Links[1].Colliders[0].Geometry = robot.Geometry{Kind: robot.Cylinder, Radius: 0.1, Length: 0.3}
+	withScene := Arm{Title: "x", Model: m, Start: at(0), End: at(0.5), Scene: robot.Scene{Bodies: []robot.Body{
+		{Name: "post", Pose: at(-0.5)[1], Geometry: robot.Geometry{Kind: robot.Capsule, Radius: 0.1, Length: 0.2}},
+	}}}
+	require.Greater(t, colours(withScene)[sceneColour], 500)
+
+	require.Error(t, DrawArm(&bytes.Buffer{}, Arm{Model: m, Start: at(0)}))
+}
