@@ -75,7 +75,7 @@ func (t *tenant) call(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.C
 		limit, keep = readWait, false
 	}
 	ticket := t.srv.caller.Submit(inv)
-	p.report("call " + ticket.ID())
+	p.begin("call " + ticket.ID())
 	return sdkResult(await(ctx, ticket, limit, keep)), nil
 }
 

@@ -118,7 +118,7 @@ func TestProgressBeatsAndNeverBlocks(t *testing.T) {
 			}
 			return nil
 		})
-		p.report("line 0")
+		p.begin("line 0")
 		synctest.Wait()
 		for i := range progressQueue + 5 {
 			p.report(fmt.Sprintf("line %d", i+1)) // never blocks
@@ -149,8 +149,24 @@ func TestProgressBeatsAndNeverBlocks(t *testing.T) {
 		require.Nil(t, startProgress(t.Context(), token, nil))
 	}
 	var none *progress
+	none.begin("x")
 	none.report("x")
 	none.close()
+}
+
+// A call may report before Submit has returned its name; the name comes first all
+// the same.
+func TestProgressBeginsWithTheCall(t *testing.T) {
+	var got []string
+	p := startProgress(t.Context(), "tok", func(_ context.Context, n *sdk.ProgressNotificationParams) error {
+		got = append(got, n.Message)
+		return nil
+	})
+	p.report("early")
+	p.begin("call 1")
+	p.report("late")
+	p.close()
+	require.Equal(t, []string{"call 1", "early", "late"}, got)
 }
 
 // An answer that isn't ok or pending is an error, whatever it is; an empty one too.

@@ -25,6 +25,10 @@ type progress struct {
 	quit  chan struct{}
 	done  chan struct{}
 	once  sync.Once
+
+	mu   sync.Mutex
+	held []string // lines from before the call had a name
+	open bool     // begin was called
 }
 
 // startProgress returns nil when the request carries no usable token. Its goroutine
@@ -77,12 +81,42 @@ func (p *progress) run(ctx context.Context, token any, send func(context.Context
 	}
 }
 
+// begin makes line the first one: a client that loses its connection has only
+// this line to learn the call's name from, and the call itself may be quicker to
+// report than Submit is to return.
+func (p *progress) begin(line string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open = true
+	p.queue(line)
+	for _, l := range p.held {
+		p.queue(l)
+	}
+	p.held = nil
+}
+
 // report queues a line. It never blocks; when the queue is full the line is counted
 // instead. It may be called after close.
 func (p *progress) report(line string) {
 	if p == nil {
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.open:
+		p.queue(line)
+	case len(p.held) < progressQueue:
+		p.held = append(p.held, line)
+	default:
+		p.left.Add(1)
+	}
+}
+
+func (p *progress) queue(line string) {
 	select {
 	case p.lines <- line:
 	default:
