@@ -29,6 +29,7 @@ func TestG12_Case63_DriftAfterTheYesRefuses(t *testing.T) {
 		"tier":                  {drift: func(r *rig) { r.arm.change(func(a *arm) { a.spec.Tier = gate.TierRead }) }},
 		"policy":                {text: "the policy changed", drift: func(*rig) { policy[0]++ }},
 		"mode":                  {text: "mode or backend changed", drift: func(r *rig) { r.sessions.set(gate.Session{Name: "s", Mode: gate.ModeReal, Backend: "sim"}, nil) }},
+		"resource":              {text: "the digest is", drift: func(r *rig) { r.arm.change(func(a *arm) { a.resource = "another arm" }) }},
 		"backend":               {drift: func(r *rig) { r.sessions.set(gate.Session{Name: "s", Mode: gate.ModeSim, Backend: "sim2"}, nil) }},
 		"opt-in": {code: gate.CodeOptInExpired, quiet: true, drift: func(r *rig) {
 			r.sessions.set(gate.Session{Name: "s", Mode: gate.ModeSim, Backend: "sim"}, gate.Errf(gate.CodeOptInExpired, "s", "has expired"))
@@ -86,15 +87,25 @@ func TestG12_WhatRanIsComparedOnceMore(t *testing.T) {
 	})
 }
 
-// Each thing that a person approves changes the digest (G12, case 52, case 62).
+// Each thing that a person approves changes the digest (G12, case 52, case 62),
+// each for itself: the action's own digest and its resource don't follow them.
 func TestG12_Case52_Case62_TheDigestCoversIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		own, resource := [32]byte{1}, "one arm"
+		constant := func(x *armAction) gate.Action { return constantAction{x, own, resource} }
+		newArm := func(change func(*gate.Spec)) *arm {
+			x := newArm()
+			x.wrap = constant
+			change(&x.spec)
+			return x
+		}
 		digestOf := func(change func(*rig, *gate.Invocation, *gate.Config)) [32]byte {
 			var cfg *gate.Config
 			s := gatetest.Script(t, gatetest.Reject())
 			i := in("s", `{"to":1}`)
 			r := newRig(t, s, func(c *gate.Config) { cfg = c; change(nil, nil, c) })
 			defer r.close()
+			r.arm.wrap = constant
 			change(r, &i, cfg)
 			r.Call(t.Context(), i)
 			require.Len(t, s.Requests(), 1)
@@ -137,7 +148,19 @@ func TestG12_Case52_Case62_TheDigestCoversIt(t *testing.T) {
 			},
 			"action": func(r *rig, _ *gate.Invocation, _ *gate.Config) {
 				if r != nil {
-					r.arm.version = 9
+					own[0]++
+				}
+			},
+			"resource": func(r *rig, _ *gate.Invocation, _ *gate.Config) {
+				if r != nil {
+					resource = "another arm"
+				}
+			},
+			"tool": func(_ *rig, i *gate.Invocation, c *gate.Config) {
+				if i == nil {
+					require.NoError(t, c.Catalog.Register(newArm(func(s *gate.Spec) { s.Name = "shift" })))
+				} else {
+					i.Tool = "shift"
 				}
 			},
 			"expiry": func(_ *rig, i *gate.Invocation, c *gate.Config) {
@@ -152,27 +175,34 @@ func TestG12_Case52_Case62_TheDigestCoversIt(t *testing.T) {
 			},
 			"schema": func(r *rig, i *gate.Invocation, c *gate.Config) {
 				if i == nil {
-					x := newArm()
-					x.spec.Input = gate.Obj(gate.Opt("to", gate.Num()))
 					c.Catalog = gate.NewCatalog()
-					require.NoError(t, c.Catalog.Register(x))
+					require.NoError(t, c.Catalog.Register(newArm(func(s *gate.Spec) { s.Input = gate.Obj(gate.Opt("to", gate.Num())) })))
 				}
 			},
 			"effect": func(r *rig, i *gate.Invocation, c *gate.Config) {
 				if i == nil {
-					x := newArm()
-					x.spec.Effect = "The arm moves slowly."
 					c.Catalog = gate.NewCatalog()
-					require.NoError(t, c.Catalog.Register(x))
+					require.NoError(t, c.Catalog.Register(newArm(func(s *gate.Spec) { s.Effect = "The arm moves slowly." })))
 				}
 			},
 		} {
+			own, resource = [32]byte{1}, "one arm"
 			d := digestOf(change)
 			require.Empty(t, seen[d], "%s doesn't change the digest", name)
 			seen[d] = name
 		}
 	})
 }
+
+// constantAction has a digest and a resource that nothing else has a part in.
+type constantAction struct {
+	*armAction
+	own      [32]byte
+	resource string
+}
+
+func (a constantAction) Digest() [32]byte { return a.own }
+func (a constantAction) Resource() string { return a.resource }
 
 // Everybody gets copies: what they write into them changes nothing (G12, G13).
 func TestG12_CopiesOnly(t *testing.T) {

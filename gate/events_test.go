@@ -165,7 +165,8 @@ func TestG50_ASinkThatSaysItIsNotReady(t *testing.T) {
 	})
 }
 
-func TestToolsThatFailInside(t *testing.T) {
+// A panic in the gate's own goroutine refuses like any other fault (G9).
+func TestG9_ToolsThatFailInside(t *testing.T) {
 	r := newRig(t, nil, func(c *gate.Config) {
 		for name, f := range map[string]func(context.Context, gate.Call) (gate.Result, error){
 			"panics":   func(context.Context, gate.Call) (gate.Result, error) { panic("secret text") },

@@ -1,6 +1,9 @@
 package gate_test
 
 import (
+	"encoding/hex"
+	"encoding/json"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,4 +47,27 @@ func TestG5_G7_AnApprovedCallRunsOnce(t *testing.T) {
 		require.Equal(t, "scripted", rec.Decider)
 		require.JSONEq(t, string(a.JSON()), string(rec.Answer))
 	})
+}
+
+// What an approver is given: everything that a card needs to say, and no more
+// than an approver is: a name and a decision (G31).
+func TestG31_ARequestCarriesWhatIsDecided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := gatetest.Script(t, gatetest.Reject())
+		r := newRig(t, s)
+		defer r.close()
+		start := time.Now()
+		a := r.call("move", `{"to": 1.0}`)
+		require.Len(t, s.Requests(), 1)
+		q := s.Requests()[0]
+		require.Equal(t, a.Digest, hex.EncodeToString(q.Digest[:]))
+		require.NotEqual(t, [32]byte{}, q.Digest)
+		q.Digest = [32]byte{}
+		require.Equal(t, gate.Request{
+			CallID: a.CallID, Tool: "move", Tier: gate.TierPhysical, Args: json.RawMessage(`{"to":1}`), Effect: "The arm moves.",
+			Session: gate.Session{Name: "s", Mode: gate.ModeSim, Backend: "sim"}, Principal: "p", Origin: "test",
+			Card: (&armAction{}).Card(), Asked: start, Expiry: start.Add(10 * time.Minute),
+		}, q)
+	})
+	require.Equal(t, 2, reflect.TypeFor[gate.Approver]().NumMethod())
 }

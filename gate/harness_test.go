@@ -90,7 +90,8 @@ func (s *sessions) set(x gate.Session, err error) {
 type arm struct {
 	mu       sync.Mutex
 	spec     gate.Spec
-	version  byte // part of the action's digest, read live
+	version  byte   // part of the action's digest, read live
+	resource string // "": the session's backend
 	stale    time.Duration
 	now      func() time.Time
 	prepared atomic.Int64
@@ -171,7 +172,14 @@ func (x *armAction) Digest() [32]byte {
 	return sha256.Sum256(append([]byte{x.arm.get().version}, x.call.Args...))
 }
 func (x *armAction) Expiry() time.Time { return x.stale }
-func (x *armAction) Resource() string  { return x.call.Session.Backend }
+func (x *armAction) Resource() string {
+	x.arm.mu.Lock()
+	defer x.arm.mu.Unlock()
+	if x.arm.resource != "" {
+		return x.arm.resource
+	}
+	return x.call.Session.Backend
+}
 func (x *armAction) Snapshot() ([]byte, error) {
 	if f := x.arm.get().snapshot; f != nil {
 		return f()

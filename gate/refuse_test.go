@@ -218,8 +218,10 @@ type blank struct{ *armAction }
 func (blank) Digest() [32]byte { return [32]byte{} }
 
 func TestG10_Timeouts(t *testing.T) {
+	var takenAway time.Time
 	waits := func(ctx context.Context, _ gate.Request) (gate.Decision, gate.Reason, error) {
 		<-ctx.Done()
+		takenAway = time.Now()
 		return gate.Approved, "too late", nil // a word after the end doesn't count
 	}
 	for name, c := range map[string]struct {
@@ -239,6 +241,8 @@ func TestG10_Timeouts(t *testing.T) {
 				start := time.Now()
 				a := r.call("move", `{"to":1}`)
 				require.Equal(t, c.want, time.Since(start))
+				synctest.Wait()
+				require.Equal(t, start.Add(c.want), takenAway, "the card is taken away when the time is up")
 				require.Equal(t, gate.StatusRefused, a.Status)
 				require.Equal(t, c.code, a.Code)
 				require.Equal(t, gate.ApprovalTimeout, a.Approval)

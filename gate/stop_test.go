@@ -139,6 +139,25 @@ func TestG6_OneBadStopperHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// Each backend is told which stop it is; what is no kind is the stronger one.
+func TestG6_EachBackendIsToldTheKind(t *testing.T) {
+	var told []gate.StopKind
+	s := &stopper{name: "sim", stop: func(_ context.Context, k gate.StopKind) gate.StopVerdict {
+		told = append(told, k)
+		return gate.StopVerdict{Commanded: "yes", Acknowledged: "yes", Stationary: "yes"}
+	}}
+	r := newRig(t, nil, withStoppers(s))
+	defer r.close()
+	r.call("stop", "{}")
+	r.call("estop", "{}")
+	<-r.Submit(inv("estop", "{}")).Done()
+	for _, k := range []gate.StopKind{gate.StopControlled, gate.StopEmergency, "", "smooth"} {
+		r.Stop(t.Context(), k, "", "test", "p")
+	}
+	const stop, estop = gate.StopControlled, gate.StopEmergency
+	require.Equal(t, []gate.StopKind{stop, estop, estop, stop, estop, estop, estop}, told)
+}
+
 // Everything pending, approved, queued or running ends STOPPED, whichever phase
 // it is in (case 38), and stays away.
 func TestG6_Case38_AStopWinsInEachPhase(t *testing.T) {

@@ -23,6 +23,7 @@ type rig struct {
 	t     testing.TB
 	model *robot.Model
 	robot *sim.Robot
+	name  string
 	tools map[string]gate.Tool
 	now   time.Time
 	count int
@@ -36,6 +37,9 @@ type rigOptions struct {
 	off     bool
 	// rehearser saves compiling the scene again; nil makes one
 	rehearser motion.Rehearser
+	// between stands between the tools and the robot; nil: nothing does
+	between func(robot.Backend) robot.Backend
+	name    string // of the arm; "": sim
 }
 
 func newRig(t testing.TB, o rigOptions) *rig {
@@ -50,9 +54,16 @@ func newRig(t testing.TB, o rigOptions) *rig {
 		reh, err = sim.NewRehearser(m, &o.scene, 1, sim.RehearserOptions{})
 		require.NoError(t, err)
 	}
-	g := &rig{t: t, model: m, robot: r, tools: map[string]gate.Tool{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	var backend robot.Backend = r
+	if o.between != nil {
+		backend = o.between(r)
+	}
+	if o.name == "" {
+		o.name = "sim"
+	}
+	g := &rig{t: t, model: m, robot: r, name: o.name, tools: map[string]gate.Tool{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	p, err := motion.New(motion.Config{
-		Arms: map[string]motion.Arm{"sim": {Model: m, Scene: o.scene, Backend: r, Rehearser: reh, Checker: o.checker}},
+		Arms: map[string]motion.Arm{o.name: {Model: m, Scene: o.scene, Backend: backend, Rehearser: reh, Checker: o.checker}},
 		Now:  func() time.Time { return g.now }, Seed: 1,
 	})
 	require.NoError(t, err)
@@ -67,7 +78,7 @@ func (g *rig) call(tool, args string) gate.Call {
 	g.count++
 	return gate.Call{
 		ID: fmt.Sprintf("%032x", g.count), Tool: tool, Args: json.RawMessage(args), Principal: "tester", Origin: "test",
-		Session: gate.Session{Name: "s", Mode: gate.ModeSim, Backend: "sim"}, Progress: func(string) {},
+		Session: gate.Session{Name: "s", Mode: gate.ModeSim, Backend: g.name}, Progress: func(string) {},
 	}
 }
 

@@ -2,7 +2,10 @@ package motion_test
 
 import (
 	"context"
+	"math"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/robot"
@@ -27,4 +30,132 @@ func TestMotionWithoutATraceIsRefused(t *testing.T) {
 			requireCode(t, gate.CodeRehearsalFailed, err)
 		})
 	}
+}
+
+// played is a backend whose motion goes where a test says, whatever was commanded.
+type played struct {
+	robot.Backend
+	// at returns the measured positions at time t, s, of a motion; nil: not measured.
+	at func(m robot.Motion, t float64) []float64
+	// cancel, if set, is called half-way.
+	cancel func()
+}
+
+func (b *played) Execute(ctx context.Context, m robot.Motion, progress func(robot.Progress)) (robot.Outcome, error) {
+	const step = 0.01 // s
+	end := m.Trajectory.Duration()
+	for k := 0; ; k++ {
+		t := float64(k) * step
+		if t > end {
+			break
+		}
+		if b.cancel != nil && t > end/2 {
+			b.cancel()
+		}
+		progress(robot.Progress{T: t, State: robot.State{Positions: b.at(m, t)}})
+		if ctx.Err() != nil {
+			out := robot.Outcome{Status: robot.OutcomeCancelled, Duration: t}
+			return out, robot.Errf(robot.CodeCancelled, m.ID, "cancelled: %w", context.Cause(ctx))
+		}
+	}
+	return robot.Outcome{Status: robot.OutcomeDone, Duration: end, Final: robot.State{Positions: b.at(m, end)}}, nil
+}
+
+// commanded is the setpoint at t.
+func commanded(m robot.Motion, t float64) []float64 {
+	n := len(m.Trajectory.Joints)
+	q, v, a := make([]float64, n), make([]float64, n), make([]float64, n)
+	m.Trajectory.Sample(t, q, v, a)
+	return q
+}
+
+// bent is a rehearser that follows the command exactly but for a bend.
+type bent struct {
+	joint  int
+	from   float64 // part of the motion after which it is bent
+	offset float64
+}
+
+func (r bent) Rehearse(_ context.Context, _ robot.State, m robot.Motion) (robot.Rehearsal, error) {
+	const period = 0.02
+	rec := robot.Rehearsal{Simulator: "x", SamplePeriod: period, Duration: m.Trajectory.Duration()}
+	for t := 0.0; t <= rec.Duration+period; t += period {
+		q := commanded(m, t)
+		if t >= r.from*rec.Duration {
+			q[r.joint] += r.offset
+		}
+		rec.Trace = append(rec.Trace, q)
+	}
+	return rec, nil
+}
+
+// A motion is held to its rehearsal, each joint at each moment, and not to its
+// command; a joint may lag as a servo does.
+func TestWatchHoldsAMotionToItsRehearsal(t *testing.T) {
+	const pan, elbow, gripper = 0, 2, 5
+	off := func(joint int, from, by float64) func(robot.Motion, float64) []float64 {
+		return func(m robot.Motion, t float64) []float64 {
+			q := commanded(m, t)
+			if t >= from*m.Trajectory.Duration() {
+				q[joint] += by
+			}
+			return q
+		}
+	}
+	late := func(lag float64) func(robot.Motion, float64) []float64 {
+		return func(m robot.Motion, t float64) []float64 { return commanded(m, max(t-lag, 0)) }
+	}
+	for name, c := range map[string]struct {
+		tool, args string // "": a move of the first joint
+		rehearsed  bent
+		at         func(robot.Motion, float64) []float64
+		leaves     bool
+	}{
+		"as commanded":                   {at: commanded},
+		"not measured":                   {at: func(robot.Motion, float64) []float64 { return nil }},
+		"within the bound":               {at: off(elbow, 0.9, 0.049)},
+		"beyond the bound":               {at: off(elbow, 0.9, 0.051), leaves: true},
+		"the other way":                  {at: off(elbow, 0.9, -0.051), leaves: true},
+		"NaN":                            {at: off(elbow, 0.9, math.NaN()), leaves: true},
+		"the joint that moves":           {at: off(pan, 0.98, 0.07), leaves: true},
+		"late as a servo":                {at: late(0.06)},
+		"too late":                       {at: late(0.4), leaves: true},
+		"stands still":                   {at: func(m robot.Motion, _ float64) []float64 { return commanded(m, 0) }, leaves: true},
+		"as commanded, not as rehearsed": {rehearsed: bent{joint: elbow, from: 0.5, offset: 0.2}, at: commanded, leaves: true},
+		"as rehearsed, not as commanded": {rehearsed: bent{joint: elbow, offset: 0.15}, at: off(elbow, 0, 0.15)},
+		"the gripper in a move":          {at: off(gripper, 0.9, 0.1), leaves: true},
+		"the gripper in its own grip":    {tool: "gripper", args: `{"position":0.2}`, at: off(gripper, 0.5, 0.5)},
+		"the arm in a grip":              {tool: "gripper", args: `{"position":0.2}`, at: off(elbow, 0.5, 0.1), leaves: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, rigOptions{rehearser: c.rehearsed, between: func(b robot.Backend) robot.Backend {
+				return &played{Backend: b, at: c.at}
+			}})
+			if c.tool == "" {
+				c.tool, c.args = "move_joints", `{"positions":{"shoulder_pan":1.2}}`
+			}
+			var r moved
+			err := g.do(c.tool, c.args, &r)
+			if !c.leaves {
+				require.NoError(t, err)
+				return
+			}
+			requireCode(t, gate.CodeDeviation, err)
+			require.Equal(t, "faulted", r.Outcome)
+			require.Contains(t, err.Error(), "left its rehearsed course")
+		})
+	}
+}
+
+// A caller's own cancel stays one.
+func TestWatchLeavesACancelACancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	g := newRig(t, rigOptions{rehearser: bent{}, between: func(b robot.Backend) robot.Backend {
+		return &played{Backend: b, at: commanded, cancel: cancel}
+	}})
+	act, err := g.prepare("move_joints", `{"positions":{"shoulder_pan":1.2}}`)
+	require.NoError(t, err)
+	res, err := act.Run(ctx)
+	requireCode(t, gate.CodeCancelled, err)
+	require.Equal(t, gate.StatusCancelled, res.Status)
 }

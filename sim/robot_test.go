@@ -161,6 +161,45 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestFollowingErrorBound: a joint is held to the motion's own bound, 0.15 rad
+// here, neither more nor less.
+func TestFollowingErrorBound(t *testing.T) {
+	for _, off := range []float64{0.145, -0.145, 0.155, -0.155} {
+		_, mo, out, err := faulty(t, Fault{Kind: FaultEncoder, Joint: "elbow_flex", At: 0.7, Value: off})
+		require.Equal(t, 0.15, mo.MaxDeviation[2])
+		if math.Abs(off) < 0.15 {
+			require.NoError(t, err)
+			continue
+		}
+		require.Equal(t, robot.CodeDeviation, robot.CodeOf(err))
+		require.Equal(t, robot.OutcomeFaulted, out.Status)
+		var e *robot.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, 0.15, e.Limit.Value)
+	}
+}
+
+// TestG12_TheIdentityCoversWhatIsSimulated: whatever changes what the simulator
+// does changes the hash that goes into an approval.
+func TestG12_TheIdentityCoversWhatIsSimulated(t *testing.T) {
+	m := so101(t)
+	other := *m
+	other.ModelHash[7]++
+	g := vec3{0, 0, -1.62}
+	seen := map[[32]byte]string{}
+	for name, o := range map[string]Options{
+		"base": {Model: m}, "model": {Model: &other}, "scene": {Model: m, Scene: &robot.Scene{Hash: [32]byte{1}}},
+		"seed": {Model: m, Seed: 1}, "faults": {Model: m, Faults: []Fault{{Kind: FaultFreeze, At: 1}}},
+		"noise": {Model: m, Noise: Noise{Position: 1e-4}}, "speed noise": {Model: m, Noise: Noise{Velocity: 1e-4}},
+		"gravity": {Model: m, Gravity: &g},
+	} {
+		id := newRobot(t, o).Info().Identity
+		require.Empty(t, seen[id], name)
+		seen[id] = name
+		require.Equal(t, id, newRobot(t, o).Info().Identity)
+	}
+}
+
 // TestFaultLatchesUntilReset: the first reason stays, whatever happens then, and
 // a reset starts nothing.
 func TestFaultLatchesUntilReset(t *testing.T) {

@@ -131,6 +131,19 @@ func TestCase57_TypedAheadNeverApproves(t *testing.T) {
 	}
 }
 
+// The log can tell the reasons apart.
+func TestG30_EachReasonIsItsOwn(t *testing.T) {
+	seen := map[gate.Reason]bool{}
+	for _, r := range []gate.Reason{
+		terminal.ReasonAnswered, terminal.ReasonEOF, terminal.ReasonInterrupted, terminal.ReasonSuspended,
+		terminal.ReasonNotInteractive, terminal.ReasonBeforeEnd, terminal.ReasonTooEarly, terminal.ReasonPasted,
+		terminal.ReasonExpired, terminal.ReasonTimeout, terminal.ReasonWithdrawn, terminal.ReasonNotShown, terminal.ReasonNoAnswer,
+	} {
+		require.False(t, seen[r], r)
+		seen[r] = true
+	}
+}
+
 func TestCase58_EndOfInputRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		con    terminal.Console
