@@ -26,6 +26,7 @@ type conn struct {
 	linePasted bool
 	pasted     bool // something of the line being typed was
 	end        bool // ctrl-D at an empty line
+	hungUp     bool // the terminal went away
 
 	mu    sync.Mutex
 	batch bool
@@ -63,6 +64,7 @@ func (c *conn) Read(b []byte) (int, error) {
 			c.lineAt = k.at
 			return copy(b, editCtrlD), nil
 		case keyGone:
+			c.hungUp = true
 			return 0, io.EOF
 		}
 	}
@@ -101,10 +103,9 @@ func (p *Prompt) edit() {
 	for {
 		line, err := p.term.ReadLine()
 		if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
-			select {
-			case <-p.gone:
+			if p.conn.hungUp {
 				p.cancel(ErrHangup)
-			default:
+			} else {
 				p.cancel(errClosed) // ctrl-D
 			}
 			return
