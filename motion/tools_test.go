@@ -126,6 +126,10 @@ func TestPlanIsAHandle(t *testing.T) {
 	call.Principal = "somebody else"
 	_, err := g.tools["execute_plan"].Prepare(context.Background(), call)
 	requireCode(t, gate.CodePlanExpired, err)
+	call = g.call("execute_plan", fmt.Sprintf(`{"plan_id":%q}`, p.PlanID))
+	call.Session.Name = "another"
+	_, err = g.tools["execute_plan"].Prepare(context.Background(), call)
+	requireCode(t, gate.CodePlanExpired, err)
 
 	act, err := g.prepare("execute_plan", fmt.Sprintf(`{"plan_id":%q}`, p.PlanID))
 	require.NoError(t, err)

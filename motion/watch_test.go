@@ -102,6 +102,16 @@ func TestWatchHoldsAMotionToItsRehearsal(t *testing.T) {
 			return q
 		}
 	}
+	// At full speed a joint may be further off, and only there.
+	passing := func(by float64) func(robot.Motion, float64) []float64 {
+		return func(m robot.Motion, t float64) []float64 {
+			q := commanded(m, t)
+			if mid := t / m.Trajectory.Duration(); mid > 0.48 && mid < 0.52 {
+				q[pan] += by
+			}
+			return q
+		}
+	}
 	late := func(lag float64) func(robot.Motion, float64) []float64 {
 		return func(m robot.Motion, t float64) []float64 { return commanded(m, max(t-lag, 0)) }
 	}
@@ -118,6 +128,8 @@ func TestWatchHoldsAMotionToItsRehearsal(t *testing.T) {
 		"the other way":                  {at: off(elbow, 0.9, -0.051), leaves: true},
 		"NaN":                            {at: off(elbow, 0.9, math.NaN()), leaves: true},
 		"the joint that moves":           {at: off(pan, 0.98, 0.07), leaves: true},
+		"off at full speed":              {at: passing(0.12)},
+		"too far off at full speed":      {at: passing(0.16), leaves: true},
 		"late as a servo":                {at: late(0.06)},
 		"too late":                       {at: late(0.4), leaves: true},
 		"stands still":                   {at: func(m robot.Motion, _ float64) []float64 { return commanded(m, 0) }, leaves: true},

@@ -169,6 +169,10 @@ func TestCase19_ALinkThatStartsInContactMayOnlyLeave(t *testing.T) {
 	// Positive turns about y swing the bob towards -x, away from the wall.
 	require.Nil(t, sweep(0.001))
 	require.NotNil(t, sweep(-0.001))
+	// More than a settling servo's depth is a contact, in one step too.
+	deep := newMonitor(tree, newDynamics(tree, down), scene, items)
+	deep.refresh([]float64{0}, 0)
+	require.NotNil(t, deep.advance([]float64{-0.004}, []float64{-0.004}, Step))
 	// Away and back again is a contact.
 	mo := newMonitor(tree, newDynamics(tree, down), scene, items)
 	q := []float64{0}

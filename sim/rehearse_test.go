@@ -51,6 +51,22 @@ func TestRehearsalRecordsWhatTheMotionDoes(t *testing.T) {
 	tr.Sample(tr.Duration()/2, nil, v, nil)
 	require.InEpsilon(t, v[0], rec.Joints[0].PeakVelocity, 0.05)
 	require.Positive(t, rec.PeakToolSpeed)
+	// The peak efforts are those of the same motion on a robot.
+	peak := make([]float64, m.DoF())
+	r := newRobot(t, Options{Model: m, Scene: busyScene(), Seed: 9})
+	mo.Epoch = 0
+	_, err = r.Execute(context.Background(), mo, func(p robot.Progress) {
+		for i, e := range p.State.Efforts {
+			peak[i] = math.Max(peak[i], math.Abs(e))
+		}
+	})
+	require.NoError(t, err)
+	mo.Epoch = 42
+	for i, j := range rec.Joints {
+		require.GreaterOrEqual(t, j.PeakEffort, peak[i], j.Joint)
+		require.InDelta(t, peak[i], j.PeakEffort, 0.1*m.Limits[i].Effort, "%s: nothing peaks between two looks", j.Joint)
+	}
+	require.Greater(t, peak[1], 0.1, "N·m, against gravity")
 
 	require.Equal(t, SamplePeriod, rec.SamplePeriod)
 	require.Len(t, rec.Trace, 1+int(rec.Duration/SamplePeriod+1e-9))

@@ -251,12 +251,16 @@ func TestCase44_TorqueOffSagsAndTorqueOnHoldsTheMeasuredPosition(t *testing.T) {
 
 	_, err = r.Execute(context.Background(), motionOf(restToRest(m, sagged, m.Home, 0.3, 0), 0), nil)
 	require.Equal(t, robot.CodeNotEnabled, robot.CodeOf(err))
+	out, err = r.Actuate(context.Background(), robot.Command{Kind: robot.EStopReset})
+	require.NoError(t, err)
+	require.False(t, out.Final.Enabled, "a reset enables nothing (CASES 41)")
 
 	out, err = r.Actuate(context.Background(), robot.Command{Kind: robot.TorqueOn})
 	require.NoError(t, err)
 	require.True(t, out.Final.Enabled)
 	for i := range sagged {
 		require.InDelta(t, sagged[i], out.Final.Positions[i], 5e-3)
+		require.InDelta(t, sagged[i], out.Final.Setpoints[i], 5e-3, "it holds where it is measured")
 	}
 	out, err = r.Execute(context.Background(), motionOf(restToRest(m, out.Final.Positions, m.Home, 0.3, 0), 0), nil)
 	require.NoError(t, err)
@@ -359,6 +363,22 @@ func TestCase48_AJointThatStopsShortIsNoSuccess(t *testing.T) {
 	require.Equal(t, robot.OutcomeFaulted, out.Status)
 	require.Less(t, out.Final.Positions[0], 0.45)
 	require.InDelta(t, out.Final.Positions[0], out.Final.Setpoints[0], 1e-9)
+}
+
+// TestCase48_WhatIsMeasuredLags: in mid-move the servo is behind its setpoint, and
+// a state says where the joint is.
+func TestCase48_WhatIsMeasuredLags(t *testing.T) {
+	m := so101(t)
+	r := newRobot(t, Options{Model: m})
+	mo := motionOf(restToRest(m, m.Home, pan(m, 1), 0.5, 2), 0)
+	var lag float64
+	_, err := r.Execute(context.Background(), mo, func(p robot.Progress) {
+		lag = math.Max(lag, p.Setpoint[0]-p.State.Positions[0])
+		require.Equal(t, p.Setpoint, p.State.Setpoints)
+	})
+	require.NoError(t, err)
+	require.Greater(t, lag, 1e-3)
+	require.Less(t, lag, mo.MaxDeviation[0])
 }
 
 func TestCloseReturnsOnceTheArmIsAtRest(t *testing.T) {

@@ -81,6 +81,9 @@ func TestG50_OddEventsStayOneLine(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	for _, raw := range []string{"{\n}", "{\r}", "[1,\n2]"} { // each line break by itself
+		require.NoError(t, s.Emit(gate.Event{SessionID: session, Arguments: json.RawMessage(raw)}))
+	}
 	require.NoError(t, s.Emit(gate.Event{SessionID: session, DurationMS: math.NaN()}))
 	require.NoError(t, s.Emit(gate.Event{SessionID: session, DurationMS: math.Inf(-1)}))
 	path := Path(dir, session)

@@ -179,6 +179,34 @@ func TestG51_HashedAgain(t *testing.T) {
 	require.ErrorContains(t, err, fmt.Sprintf(":%d: was rewritten", n+1))
 }
 
+// A genuine line of another past, which a restored copy of the folder wrote, isn't
+// the one that was reported here.
+func TestG51_ALineOfAnotherPast(t *testing.T) {
+	past := newSample(t, 2)
+	goOn := func(i int) sample {
+		dir := t.TempDir()
+		past.write(t, dir)
+		s := open(t, dir)
+		require.NoError(t, s.Emit(event(i)))
+		require.NoError(t, s.Close())
+		return sample{log: read1(t, Path(dir, session)), head: read1(t, headPath(dir)), key: past.key}
+	}
+	here, there := goOn(4), goOn(5)
+	r := there.verify(there.log)
+	require.True(t, r.OK(), r.String())
+	r = here.verify(there.log)
+	require.Equal(t, []Fault{{Line: 3, Text: "isn't the line that the head knows"}}, r.Faults)
+	require.Equal(t, TailBroken, r.Tail)
+}
+
+// Line 1 follows its session's name and nothing else.
+func TestG51_ALogBeginsWithItsSession(t *testing.T) {
+	s := newSample(t, 1)
+	line, _ := rehash(s.lines()[0], strings.Repeat("0", hexSize))
+	r := sample{log: line}.verify(line)
+	require.Equal(t, []Fault{{Line: 1, Text: "doesn't begin a log of this session"}}, r.Faults)
+}
+
 func TestG51_WithoutHeadOrKeyTheTailIsUnproven(t *testing.T) {
 	s := newSample(t, 5)
 	for name, drop := range map[string]func(dir string) string{

@@ -28,8 +28,8 @@ func open(t testing.TB) *lane.Lane {
 
 // Randomised schedules: many callers, each taking an epoch, "preparing", and
 // running; stops and cancels from the side. Held throughout: no two actions
-// overlap, nothing that took its epoch before a stop starts after it but with a
-// context that has ended, Stop never waits for an action, and each Do ends.
+// overlap, nothing that took its epoch before a stop starts or runs on after it but
+// with a context that has ended, Stop never waits for an action, and each Do ends.
 func TestG6_G12_LaneSchedules(t *testing.T) {
 	for seed := range uint64(12) {
 		l := lane.New()
@@ -52,14 +52,19 @@ func TestG6_G12_LaneSchedules(t *testing.T) {
 					}
 					spin := rng.IntN(6)
 					err := l.Do(ctx, epoch, func(actx context.Context) {
-						if seen := lastStop.Load(); seen > epoch && actx.Err() == nil {
-							t.Errorf("seed %d: prepared at epoch %d, started after stop %d", seed, epoch, seen)
+						held := func() {
+							if seen := lastStop.Load(); seen > epoch && actx.Err() == nil {
+								t.Errorf("seed %d: prepared at epoch %d, runs after stop %d", seed, epoch, seen)
+							}
 						}
+						held()
+						defer held()
 						if inside.Add(1) != 1 {
 							t.Errorf("seed %d: two actions at once", seed)
 						}
 						for range spin {
 							runtime.Gosched()
+							held()
 						}
 						if spin == 5 { // runs until it is told to end
 							if rng.IntN(2) == 0 {
