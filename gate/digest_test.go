@@ -241,6 +241,29 @@ func TestG12_CopiesOnly(t *testing.T) {
 	})
 }
 
+// A sink that writes into what it gets changes nothing of what runs.
+func TestG12_ASinkGetsCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, gatetest.Script(t, gatetest.Approve()))
+		defer r.close()
+		r.sink.setFail(func(e gate.Event) error {
+			for i := range e.Arguments {
+				e.Arguments[i] = 'X'
+			}
+			if e.Card != nil {
+				e.Card.Facts[0].Text, e.Card.Assumed[0] = "X", "X"
+			}
+			return nil
+		})
+		a := r.call("move", `{"to":1}`)
+		require.Equal(t, gate.StatusOK, a.Status, a.Text)
+		rec, err := r.requests.Get(t.Context(), a.CallID)
+		require.NoError(t, err)
+		require.Equal(t, `{"to":1}`, string(rec.Request.Args))
+		require.Equal(t, "2 s", rec.Request.Card.Facts[0].Text)
+	})
+}
+
 func TestG13_Exemptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

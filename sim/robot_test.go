@@ -365,6 +365,35 @@ func TestCase48_AJointThatStopsShortIsNoSuccess(t *testing.T) {
 	require.InDelta(t, out.Final.Positions[0], out.Final.Setpoints[0], 1e-9)
 }
 
+// stopping is a context that calls stop when somebody first looks whether it has ended.
+type stopping struct {
+	context.Context
+	once sync.Once
+	stop func()
+}
+
+func (c *stopping) Err() error {
+	c.once.Do(c.stop)
+	return c.Context.Err()
+}
+
+// TestG6_AStopAtTheLastMomentBeforeTheFirstActuation: Execute looks at its context
+// before it takes the robot, and a stop that comes then is not overlooked.
+func TestG6_AStopAtTheLastMomentBeforeTheFirstActuation(t *testing.T) {
+	m := so101(t)
+	r := newRobot(t, Options{Model: m})
+	ctx := &stopping{Context: context.Background(), stop: func() {
+		require.Equal(t, robot.Yes, r.Stop(context.Background(), robot.StopControlled).Stationary)
+	}}
+	out, err := r.Execute(ctx, motionOf(restToRest(m, m.Home, pan(m, 1), 0.5, 0), 0), nil)
+	require.Equal(t, robot.CodeStopped, robot.CodeOf(err), "%v", err)
+	require.Equal(t, robot.OutcomeRefused, out.Status)
+	s, err := r.State(context.Background())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, s.StopEpoch)
+	require.InDelta(t, m.Home[0], s.Positions[0], 1e-6)
+}
+
 // TestCase48_WhatIsMeasuredLags: in mid-move the servo is behind its setpoint, and
 // a state says where the joint is.
 func TestCase48_WhatIsMeasuredLags(t *testing.T) {

@@ -52,10 +52,13 @@ func TestG6_G12_LaneSchedules(t *testing.T) {
 					}
 					spin := rng.IntN(6)
 					err := l.Do(ctx, epoch, func(actx context.Context) {
-						held := func() {
-							if seen := lastStop.Load(); seen > epoch && actx.Err() == nil {
+						held := func() bool {
+							seen := lastStop.Load()
+							if seen > epoch && actx.Err() == nil {
 								t.Errorf("seed %d: prepared at epoch %d, runs after stop %d", seed, epoch, seen)
+								return false
 							}
+							return true
 						}
 						held()
 						defer held()
@@ -68,7 +71,9 @@ func TestG6_G12_LaneSchedules(t *testing.T) {
 						}
 						if spin == 5 { // runs until it is told to end
 							if rng.IntN(2) == 0 {
-								<-actx.Done()
+								for actx.Err() == nil && held() {
+									runtime.Gosched()
+								}
 							}
 						}
 						inside.Add(-1)
@@ -167,7 +172,11 @@ func TestLaneCancelWhileQueuedAndWhileRunning(t *testing.T) {
 		var got error
 		first, second := make(chan error, 1), make(chan error, 1)
 		go func() {
-			first <- l.Do(ctx1, 0, func(ctx context.Context) { <-ctx.Done(); got = context.Cause(ctx) })
+			first <- l.Do(ctx1, 0, func(ctx context.Context) {
+				<-ctx.Done()
+				time.Sleep(time.Second) // of the bubble: it comes to rest
+				got = context.Cause(ctx)
+			})
 		}()
 		synctest.Wait()
 		go func() { second <- l.Do(ctx2, 0, func(context.Context) { t.Error("ran though cancelled") }) }()
@@ -175,7 +184,9 @@ func TestLaneCancelWhileQueuedAndWhileRunning(t *testing.T) {
 		cancel2(errors.New("gone"))
 		require.ErrorIs(t, <-second, gate.ErrCode(gate.CodeCancelled))
 		cancel1(reason)
+		before := time.Now()
 		require.NoError(t, <-first)
+		require.Equal(t, time.Second, time.Since(before), "Do returned before its action had")
 		require.ErrorIs(t, got, reason)
 		require.NoError(t, l.Close())
 	})
