@@ -8,7 +8,7 @@ LINT    := $(GO) tool -modfile=.ci/tools/go.mod golangci-lint
 
 export CGO_ENABLED = 0
 
-.PHONY: run build test deps lint bench cross
+.PHONY: run build test deps lint bench cross mutants
 
 # Builds and starts the simulator with the built-in arm: prompt, approvals, MCP over HTTP on loopback.
 run: build
@@ -33,6 +33,12 @@ deps:
 
 lint:
 	$(LINT) run ./...
+
+# Breaks each promise of the gate, the lane, the planner and the simulator on
+# purpose, one at a time, and demands that a test named for it fails.
+mutants:
+	$(GO) -C .ci/mutants test .
+	$(GO) run -C .ci/mutants .
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...

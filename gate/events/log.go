@@ -244,19 +244,8 @@ func (l *sessionLog) setAside(tail []byte, r *Recovery) error {
 func (l *sessionLog) emit(e *gate.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return fmt.Errorf("events: %s: %w", l.path, fs.ErrClosed)
-	}
-	if l.behind {
-		if err := l.writeHead(); err != nil {
-			return err
-		}
-	}
-	if l.ragged {
-		if err := l.log.Truncate(l.at.end); err != nil {
-			return fmt.Errorf("events: %s: a failed write can't be undone: %w", l.path, err)
-		}
-		l.ragged = false
+	if err := l.mend(); err != nil {
+		return err
 	}
 	line, hash := l.seal.seal(appendBody(l.buf[:0], l.at.count+1, &l.at.hash, e))
 	if cap(line) <= 1<<16 { // one large event doesn't hold its memory for ever
@@ -273,6 +262,51 @@ func (l *sessionLog) emit(e *gate.Event) error {
 	}
 	l.at = head{count: l.at.count + 1, start: l.at.end, end: l.at.end + int64(len(line)), hash: hash}
 	return l.writeHead()
+}
+
+// mend undoes what a failed append left. The caller holds mu.
+func (l *sessionLog) mend() error {
+	if l.closed {
+		return fmt.Errorf("events: %s: %w", l.path, fs.ErrClosed)
+	}
+	if l.behind {
+		if err := l.writeHead(); err != nil {
+			return err
+		}
+	}
+	if l.ragged {
+		if err := l.log.Truncate(l.at.end); err != nil {
+			return fmt.Errorf("events: %s: a failed write can't be undone: %w", l.path, err)
+		}
+		l.ragged = false
+	}
+	return nil
+}
+
+// ready mends the log and asks whether the largest line would still fit.
+func (l *sessionLog) ready() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.mend(); err != nil {
+		return err
+	}
+	free, err := freeBytes(filepath.Dir(l.path))
+	if err == nil && free < maxLine {
+		err = fmt.Errorf("%d bytes are free on its disk, %d are needed: %w", free, maxLine, syscall.ENOSPC)
+	}
+	if err != nil {
+		return fmt.Errorf("events: %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// freeBytes says how much this user may still write to the disk that dir is on.
+func freeBytes(dir string) (uint64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, fmt.Errorf("its disk can't be asked for room: %w", err)
+	}
+	return s.Bavail * uint64(s.Bsize), nil
 }
 
 // writeHead writes the record for l.at. If it fails, nothing else is appended

@@ -107,6 +107,16 @@ func (s *Store) Emit(e gate.Event) error {
 	return l.emit(&e)
 }
 
+// Ready says, without writing an event, whether the next one of a session could
+// be recorded: what a failed append left is repaired, and the disk has room.
+func (s *Store) Ready(name string) error {
+	l, _, err := s.log(name)
+	if err != nil {
+		return err
+	}
+	return l.ready()
+}
+
 func (s *Store) log(name string) (*sessionLog, Recovery, error) {
 	if !ValidSession(name) {
 		return nil, Recovery{}, gate.Errf(gate.CodeInvalidArgument, "session_id", "%q is not a session name ([A-Za-z0-9_-], 1 to 64 of them)", name)

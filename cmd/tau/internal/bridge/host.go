@@ -151,6 +151,7 @@ func (h *Host) build(approver gate.Approver) error {
 	cfg := gate.Config{
 		Catalog: catalog, Lane: h.lane, Sessions: sessions{h.all}, Requests: approval.NewMemory(), Sink: h.sink,
 		Approver: approver, Stoppers: []gate.Stopper{stopper{SimArm, backend}}, Log: h.Log, Now: s.Now,
+		Boot: bootClock(),
 	}
 	if s.Rehearse {
 		cfg.Exemptions = []gate.Exemption{gate.RehearseExemption}

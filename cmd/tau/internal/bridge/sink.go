@@ -25,3 +25,7 @@ func (s *sink) Emit(e gate.Event) error {
 	}
 	return s.store.Emit(e)
 }
+
+// Ready says whether the next event could be recorded. Events of other sessions
+// lie on the same disk.
+func (s *sink) Ready() error { return s.store.Ready(s.home) }

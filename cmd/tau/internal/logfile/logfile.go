@@ -57,9 +57,8 @@ func (l *File) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if l.dropped > 0 {
-		note := fmt.Appendf(nil, "level=WARN msg=\"log lines dropped: the disk is slow\" count=%d\n", l.dropped)
 		select {
-		case l.lines <- note:
+		case l.lines <- lossNote(l.dropped):
 			l.dropped = 0
 		default:
 		}
@@ -75,14 +74,23 @@ func (l *File) Write(p []byte) (int, error) {
 func (l *File) run() {
 	defer close(l.ended)
 	for b := range l.lines {
-		if _, err := l.w.Write(b); err != nil {
-			l.mu.Lock()
-			if l.err == nil {
-				l.err = fmt.Errorf("log: %w", err)
-			}
-			l.mu.Unlock()
+		l.write(b)
+	}
+}
+
+// write keeps the first error. Only run calls it, and Close after run has ended.
+func (l *File) write(b []byte) {
+	if _, err := l.w.Write(b); err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.err == nil {
+			l.err = fmt.Errorf("log: %w", err)
 		}
 	}
+}
+
+func lossNote(n int) []byte {
+	return fmt.Appendf(nil, "level=WARN msg=\"log lines dropped: the disk is slow\" count=%d\n", n)
 }
 
 // Close writes what is queued, closes the file and returns the first error that
@@ -94,15 +102,12 @@ func (l *File) Close() error {
 		return nil
 	}
 	l.closed = true
-	if l.dropped > 0 {
-		select {
-		case l.lines <- fmt.Appendf(nil, "level=WARN msg=\"log lines dropped: the disk is slow\" count=%d\n", l.dropped):
-		default:
-		}
-	}
 	close(l.lines)
 	l.mu.Unlock()
 	<-l.ended
+	if l.dropped > 0 {
+		l.write(lossNote(l.dropped)) // the queue may have had no room for it
+	}
 	if err := l.w.Close(); err != nil && l.err == nil {
 		return fmt.Errorf("log: %w", err)
 	}
