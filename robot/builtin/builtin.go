@@ -14,10 +14,11 @@ import (
 )
 
 //go:embed so101/so101.urdf so101/so101.srdf so101/joint_limits.yaml
+//go:embed panda/panda.urdf panda/panda.srdf panda/joint_limits.yaml
 var files embed.FS
 
 // Names returns the names of the built-in robots, the default one first.
-func Names() []string { return []string{"so101"} }
+func Names() []string { return []string{"so101", "panda"} }
 
 // Load returns a new model of the built-in robot of that name. It reads nothing
 // but what is compiled in, and may be called from any goroutine.
