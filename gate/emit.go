@@ -162,7 +162,6 @@ func (g *Gate) logReady() error {
 		if _, err := guard("events", func() (struct{}, error) { return struct{}{}, r.Ready() }); err != nil {
 			return Errf(CodeInternal, "events", "the event log can't be written; it was not run: %w", err)
 		}
-		return nil
 	}
 	if g.sinkDown.Load() {
 		return Errf(CodeInternal, "events", "the last event couldn't be written; it was not run")

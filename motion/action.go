@@ -19,30 +19,33 @@ type moveAction struct {
 	arm       *arm
 	motion    robot.Motion
 	rehearsal robot.Rehearsal
+	held      string // the body that the gripper held when it was planned
 	digest    [32]byte
-	progress  func(string) // of the call that runs it; may be nil
+	call      string       // id of the call that runs it
+	progress  func(string) // of that call; may be nil
 }
 
 var _ gate.Action = (*moveAction)(nil)
 
-// withProgress returns a copy that reports to a call.
-func (x *moveAction) withProgress(report func(string)) *moveAction {
+// forCall returns a copy that runs as a call's and reports to it.
+func (x *moveAction) forCall(call gate.Call) *moveAction {
 	c := *x
-	c.progress = report
+	c.call, c.progress = call.ID, call.Progress
 	return &c
 }
 
 // digestOf is the action's part of what a person approves (G12): the robot, its
 // limits, the scene, the backend with driver and calibration, the motion and the
 // rehearsal. It is recomputed from live inputs before the first actuation.
-func digestOf(a *arm, m robot.Motion, r robot.Rehearsal) [32]byte {
+func digestOf(a *arm, m robot.Motion, r robot.Rehearsal, held string) [32]byte {
 	info := a.Backend.Info()
+	scene := a.sceneNow()
 	b := append([]byte(nil), "tau motion action 1\x00"...)
 	b = append(b, a.Model.ModelHash[:]...)
-	b = append(b, a.Scene.Hash[:]...)
+	b = append(b, scene.Hash[:]...)
 	b = append(b, info.Identity[:]...)
 	b = append(b, info.Calibration[:]...)
-	for _, s := range []string{a.name, info.Robot, info.Backend, info.Port, string(info.Mode)} {
+	for _, s := range []string{a.name, info.Robot, info.Backend, info.Port, string(info.Mode), held} {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
 		b = append(b, s...)
 	}
@@ -58,7 +61,7 @@ func (x *moveAction) Resource() string  { return x.arm.name }
 // Check recomputes what this action stands on: that nothing it was approved with
 // has changed, that the robot may move, and that it is still at the start.
 func (x *moveAction) Check(ctx context.Context) error {
-	if d := digestOf(x.arm, x.motion, x.rehearsal); d != x.digest {
+	if d := digestOf(x.arm, x.motion, x.rehearsal, x.held); d != x.digest {
 		return gate.Errf(gate.CodeStartMoved, x.arm.name, "robot, limits, scene, driver or calibration changed since this was approved; plan again")
 	}
 	st, err := x.arm.state(ctx)
@@ -70,6 +73,9 @@ func (x *moveAction) Check(ctx context.Context) error {
 	}
 	if err := x.arm.canMove(st); err != nil {
 		return gateErr(err)
+	}
+	if st.Held != x.held {
+		return gate.Errf(gate.CodeStartMoved, x.arm.name, "the gripper held %q when this was planned and holds %q now; plan again", x.held, st.Held)
 	}
 	return gateErrOrNil(x.atStart(st))
 }
@@ -97,7 +103,9 @@ func (x *moveAction) Run(ctx context.Context) (gate.Result, error) {
 	defer cancel(nil)
 	w := newWatch(x)
 	next := 0.0
-	out, err := x.arm.Backend.Execute(runCtx, x.motion, func(p robot.Progress) {
+	m := x.motion
+	m.ID = x.call
+	out, err := x.arm.Backend.Execute(runCtx, m, func(p robot.Progress) {
 		if d := w.check(p); d != nil {
 			cancel(d) // the backend stops in a controlled way; Execute returns at rest
 		}
@@ -106,8 +114,15 @@ func (x *moveAction) Run(ctx context.Context) (gate.Result, error) {
 			x.progress(fmt.Sprintf("moving: %.1f of %.1f s", p.T, x.motion.Trajectory.Duration()))
 		}
 	})
-	if d := w.deviation(); d != nil && out.Status == robot.OutcomeCancelled && ctx.Err() == nil {
-		out.Status, err = robot.OutcomeFaulted, d
+	switch d := w.deviation(); {
+	case d != nil:
+		x.arm.latch(d, out.Final.MeasuredAt)
+		if out.Status == robot.OutcomeCancelled && ctx.Err() == nil {
+			out.Status, err = robot.OutcomeFaulted, d
+		}
+	case out.Status == robot.OutcomeDone && x.arm.info.MeasuresPosition && !w.watched():
+		out.Status = robot.OutcomeUnknown
+		err = robot.Errf(robot.CodeUnknownOutcome, x.arm.name, "the backend reported no measurement on the way, so the motion was not watched")
 	}
 	return x.result(out, err)
 }
@@ -171,8 +186,12 @@ func gateErrOrNil(err error) error {
 type commandAction struct {
 	arm   *arm
 	kind  robot.CommandKind
+	call  string // id of the call that runs it
 	epoch uint64
 	facts []gate.Fact
+	// latches is what was latched, held and powered when the card was made: a
+	// reset releases only what somebody was shown.
+	latches string
 	// start is where the robot was when the card was made; torque_on moves
 	// nothing only as long as that holds.
 	start  []float64
@@ -182,19 +201,33 @@ type commandAction struct {
 var _ gate.Action = (*commandAction)(nil)
 
 func newCommandAction(a *arm, kind robot.CommandKind, st robot.State, facts []gate.Fact) *commandAction {
-	x := &commandAction{arm: a, kind: kind, epoch: st.StopEpoch, facts: facts, start: append([]float64(nil), where(st)...)}
+	x := &commandAction{arm: a, kind: kind, epoch: st.StopEpoch, facts: facts, latches: latches(st), start: append([]float64(nil), where(st)...)}
 	x.digest = x.liveDigest()
 	return x
+}
+
+// latches is a state's latches, torque and what is held, as one text.
+func latches(st robot.State) string {
+	s := fmt.Sprintf("torque %t, e-stop %t, held %q", st.Enabled, st.EStopped, st.Held)
+	for _, f := range st.Faults {
+		s += fmt.Sprintf(", %s %q %q", f.Code, f.Where, f.Text)
+	}
+	return s
 }
 
 func (x *commandAction) liveDigest() [32]byte {
 	info := x.arm.Backend.Info()
 	b := append([]byte(nil), "tau command action 1\x00"...)
 	b = append(b, x.arm.Model.ModelHash[:]...)
-	b = append(b, x.arm.Scene.Hash[:]...)
+	scene := x.arm.sceneNow()
+	b = append(b, scene.Hash[:]...)
 	b = append(b, info.Identity[:]...)
 	b = append(b, info.Calibration[:]...)
-	for _, s := range []string{x.arm.name, info.Robot, info.Backend, info.Port, string(info.Mode), string(x.kind)} {
+	parts := []string{x.arm.name, info.Robot, info.Backend, info.Port, string(info.Mode), string(x.kind), x.latches}
+	for _, f := range x.facts {
+		parts = append(parts, f.Label, f.Text)
+	}
+	for _, s := range parts {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
 		b = append(b, s...)
 	}
@@ -224,6 +257,9 @@ func (x *commandAction) Check(ctx context.Context) error {
 	if st.Moving {
 		return gate.Errf(gate.CodeBusy, x.arm.name, "the robot is moving")
 	}
+	if now := latches(st); now != x.latches {
+		return gate.Errf(gate.CodeStartMoved, x.arm.name, "latches, torque or what is held changed since this was prepared (%s, now %s); ask again", x.latches, now)
+	}
 	tol := x.arm.startTolerance()
 	for i, q := range where(st) {
 		if !(math.Abs(q-x.start[i]) <= tol[i]) {
@@ -235,7 +271,10 @@ func (x *commandAction) Check(ctx context.Context) error {
 
 // Run does the command.
 func (x *commandAction) Run(ctx context.Context) (gate.Result, error) {
-	out, err := x.arm.Backend.Actuate(ctx, robot.Command{Epoch: x.epoch, Kind: x.kind})
+	out, err := x.arm.Backend.Actuate(ctx, robot.Command{ID: x.call, Epoch: x.epoch, Kind: x.kind})
+	if x.kind == robot.EStopReset && out.Status == robot.OutcomeDone && err == nil {
+		x.arm.unlatch()
+	}
 	r := commandResult{Outcome: out.Status, Mode: x.arm.info.Mode, Backend: x.arm.info.Backend, DurationS: out.Duration}
 	if out.Final.MeasuredAt.IsZero() {
 		// The backend measured nothing at the end; ask once, on a context that the
@@ -274,6 +313,7 @@ type moveSnapshot struct {
 	Epoch     uint64   `json:"epoch"`
 	Motion    []byte   `json:"motion"`    // canonical encoding
 	Rehearsal []byte   `json:"rehearsal"` // canonical encoding
+	Held      string   `json:"held,omitempty"`
 	Digest    [32]byte `json:"digest"`
 }
 
@@ -281,7 +321,7 @@ const snapshotVersion = 1
 
 func (x *moveAction) Snapshot() ([]byte, error) {
 	return json.Marshal(moveSnapshot{
-		Version: snapshotVersion, Arm: x.arm.name, Epoch: x.motion.Epoch, Digest: x.digest,
+		Version: snapshotVersion, Arm: x.arm.name, Epoch: x.motion.Epoch, Held: x.held, Digest: x.digest,
 		Motion: x.motion.AppendCanonical(nil), Rehearsal: x.rehearsal.AppendCanonical(nil),
 	})
 }
@@ -293,13 +333,14 @@ type commandSnapshot struct {
 	Epoch   uint64            `json:"epoch"`
 	Start   []float64         `json:"start"`
 	Facts   []gate.Fact       `json:"facts"`
+	Latches string            `json:"latches"`
 	Digest  [32]byte          `json:"digest"`
 }
 
 func (x *commandAction) Snapshot() ([]byte, error) {
 	return json.Marshal(commandSnapshot{
 		Version: snapshotVersion, Arm: x.arm.name, Kind: x.kind, Epoch: x.epoch,
-		Start: x.start, Facts: x.facts, Digest: x.digest,
+		Start: x.start, Facts: x.facts, Latches: x.latches, Digest: x.digest,
 	})
 }
 
@@ -316,7 +357,7 @@ func (p *Planner) restoreMove(snapshot []byte) (gate.Action, error) {
 	if s.Version != snapshotVersion || a == nil {
 		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "version %d of robot %q: %w", s.Version, s.Arm, errSnapshot)
 	}
-	x := &moveAction{arm: a}
+	x := &moveAction{arm: a, held: s.Held}
 	var err error
 	if x.motion, err = robot.DecodeMotion(s.Motion); err != nil {
 		return nil, gateErr(err)
@@ -331,7 +372,7 @@ func (p *Planner) restoreMove(snapshot []byte) (gate.Action, error) {
 	if err := sameJoints(a.Model.JointNames(), x.motion.Trajectory.Joints); err != nil {
 		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "%w", err)
 	}
-	if x.digest = digestOf(a, x.motion, x.rehearsal); x.digest != s.Digest {
+	if x.digest = digestOf(a, x.motion, x.rehearsal, x.held); x.digest != s.Digest {
 		return nil, gate.Errf(gate.CodeStartMoved, "snapshot", "robot, limits, scene, driver or calibration changed: %w", errSnapshot)
 	}
 	return x, nil
@@ -346,7 +387,7 @@ func (p *Planner) restoreCommand(snapshot []byte) (gate.Action, error) {
 	if s.Version != snapshotVersion || a == nil || len(s.Start) != a.Model.DoF() {
 		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "version %d of robot %q: %w", s.Version, s.Arm, errSnapshot)
 	}
-	x := &commandAction{arm: a, kind: s.Kind, epoch: s.Epoch, facts: s.Facts, start: s.Start}
+	x := &commandAction{arm: a, kind: s.Kind, epoch: s.Epoch, facts: s.Facts, latches: s.Latches, start: s.Start}
 	if x.digest = x.liveDigest(); x.digest != s.Digest {
 		return nil, gate.Errf(gate.CodeStartMoved, "snapshot", "robot, scene, driver or calibration changed: %w", errSnapshot)
 	}

@@ -34,12 +34,14 @@ func (x *moveAction) Card() gate.Card {
 	if t := x.topEffort(); t != "" {
 		facts = append(facts, gate.Fact{Label: "Top effort", Text: t})
 	}
-	facts = append(facts, gate.Fact{Label: "Clearance", Text: clearanceText(r.Clearance)},
-		gate.Fact{Label: "Ends at", Text: fmt.Sprintf("%s (%.3f, %.3f, %.3f) m in %s",
+	facts = append(facts, gate.Fact{Label: "Tracking", Text: x.tracking()},
+		gate.Fact{Label: "Clearance", Text: clearanceText(r.Clearance)},
+		gate.Fact{Label: "Ends at", Text: fmt.Sprintf("%s (%.3f, %.3f, %.3f) m, turned (w,x,y,z) (%.3f, %.3f, %.3f, %.3f), in %s",
 			x.arm.Model.Links[x.arm.Model.Tip].Name, r.EndPosition[0], r.EndPosition[1], r.EndPosition[2],
+			r.EndOrientation[0], r.EndOrientation[1], r.EndOrientation[2], r.EndOrientation[3],
 			x.arm.Model.Links[x.arm.Model.Root].Name)})
 	if g := x.motion.Grip; g != nil {
-		facts = append(facts, gate.Fact{Label: "Grip", Text: gripText(*g, r.Gripped)})
+		facts = append(facts, gate.Fact{Label: "Grip", Text: x.gripText(*g, r.Gripped)})
 	}
 	// What the model assumes shapes every motion; the joints' own assumptions
 	// matter for the joints that move.
@@ -85,11 +87,30 @@ func (x *moveAction) topEffort() string {
 		return ""
 	}
 	j := x.rehearsal.Joints[at]
-	u := "N·m"
-	if x.arm.unit(at) == "m" {
-		u = "N"
+	return fmt.Sprintf("%s %.2f of %.2f %s", j.Joint, j.PeakEffort, j.EffortLimit, x.arm.effortUnit(at))
+}
+
+// effortUnit is the unit of active joint i's effort.
+func (a *arm) effortUnit(i int) string {
+	if a.unit(i) == "m" {
+		return "N"
 	}
-	return fmt.Sprintf("%s %.2f of %.2f %s", j.Joint, j.PeakEffort, j.EffortLimit, u)
+	return "N·m"
+}
+
+// tracking names the joint that stayed farthest from its setpoint.
+func (x *moveAction) tracking() string {
+	if len(x.rehearsal.Joints) == 0 {
+		return "nothing was tracked"
+	}
+	at := 0
+	for i, j := range x.rehearsal.Joints {
+		if j.MaxTrackingError > x.rehearsal.Joints[at].MaxTrackingError {
+			at = i
+		}
+	}
+	j := x.rehearsal.Joints[at]
+	return fmt.Sprintf("%s at most %.4f %s off its setpoint", j.Joint, j.MaxTrackingError, x.arm.unit(at))
 }
 
 func clearanceText(c *robot.Clearance) string {
@@ -99,8 +120,8 @@ func clearanceText(c *robot.Clearance) string {
 	return fmt.Sprintf("%.1f mm between %s and %s at %.2f s", c.Distance*1000, c.A, c.B, c.At)
 }
 
-func gripText(g robot.Grip, gripped string) string {
-	s := fmt.Sprintf("at most %.2f at the gripper joint", g.MaxEffort)
+func (x *moveAction) gripText(g robot.Grip, gripped string) string {
+	s := fmt.Sprintf("at most %.2f %s at the gripper joint", g.MaxEffort, x.arm.effortUnit(x.arm.Model.Gripper.Joint))
 	if gripped != "" {
 		return s + ", closes on " + gripped
 	}

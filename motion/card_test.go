@@ -17,11 +17,12 @@ func TestG30_EachLineOfTheCard(t *testing.T) {
 	g, _, reh := newLive(t, rigOptions{})
 	reh.Duration, reh.PeakToolSpeed = 1.234, 0.25
 	reh.Joints = []robot.JointRehearsal{
-		{Joint: "shoulder_pan", PeakVelocity: 0.6, VelocityLimit: 2, PeakEffort: 0.5, EffortLimit: 3},
+		{Joint: "shoulder_pan", PeakVelocity: 0.6, VelocityLimit: 2, PeakEffort: 0.5, EffortLimit: 3, MaxTrackingError: 0.0123},
 		{Joint: "shoulder_lift", PeakVelocity: 0.5, VelocityLimit: 1, PeakEffort: 0.4, EffortLimit: 3},
 	}
 	reh.Clearance = &robot.Clearance{Distance: 0.0123, A: "gripper_link", B: "post", At: 0.7}
 	reh.EndPosition = [3]float64{0.1, -0.2, 0.3}
+	reh.EndOrientation = [4]float64{0.5, -0.5, 0.5, 0.5}
 	reh.Assumed = []string{"friction of the bench"}
 	g.model.Assumed = []string{"mass of the cable"}
 	for i := range g.model.Limits {
@@ -35,8 +36,9 @@ func TestG30_EachLineOfTheCard(t *testing.T) {
 		{Label: "Rehearsed", Text: "1.23 s in x"},
 		{Label: "Top speed", Text: "shoulder_lift 0.500 of 1.000 rad/s, tool 0.250 m/s"},
 		{Label: "Top effort", Text: "shoulder_pan 0.50 of 3.00 N·m"},
+		{Label: "Tracking", Text: "shoulder_pan at most 0.0123 rad off its setpoint"},
 		{Label: "Clearance", Text: "12.3 mm between gripper_link and post at 0.70 s"},
-		{Label: "Ends at", Text: "gripper_frame_link (0.100, -0.200, 0.300) m in " + g.model.Links[g.model.Root].Name},
+		{Label: "Ends at", Text: "gripper_frame_link (0.100, -0.200, 0.300) m, turned (w,x,y,z) (0.500, -0.500, 0.500, 0.500), in " + g.model.Links[g.model.Root].Name},
 	}, card.Facts)
 	require.Equal(t, []string{"mass of the cable", "acceleration and jerk of shoulder_pan", "friction of the bench"}, card.Assumed)
 	var data robot.Rehearsal

@@ -115,9 +115,10 @@ func TestG12_StateIsReadAgainBeforeItRuns(t *testing.T) {
 		"hardly moved":  {func(s *robot.State) { s.Positions[4] += 0.019 }, "", ""},
 		"NaN":           {func(s *robot.State) { s.Positions[4] /= 0; s.Positions[4] *= 0 }, gate.CodeStartMoved, gate.CodeStartMoved},
 		"stopped":       {func(s *robot.State) { s.StopEpoch++ }, gate.CodeStopped, gate.CodeStopped},
-		"e-stopped":     {func(s *robot.State) { s.EStopped = true }, gate.CodeEStopped, ""},
-		"faulted":       {func(s *robot.State) { s.Faults = []robot.Fault{{Code: robot.CodeContact}} }, gate.CodeContact, ""},
-		"torque off":    {func(s *robot.State) { s.Enabled = false }, gate.CodeNotEnabled, ""},
+		"e-stopped":     {func(s *robot.State) { s.EStopped = true }, gate.CodeEStopped, gate.CodeStartMoved},
+		"faulted":       {func(s *robot.State) { s.Faults = []robot.Fault{{Code: robot.CodeContact}} }, gate.CodeContact, gate.CodeStartMoved},
+		"torque off":    {func(s *robot.State) { s.Enabled = false }, gate.CodeNotEnabled, gate.CodeStartMoved},
+		"holding":       {func(s *robot.State) { s.Held = "cup" }, gate.CodeStartMoved, gate.CodeStartMoved},
 		"moving":        {func(s *robot.State) { s.Moving = true }, gate.CodeBusy, gate.CodeBusy},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,17 +19,17 @@ type paths struct {
 	checker *collision.Checker // nil where Arm.Checker replaces it
 }
 
-func newPaths(a Arm, tree *kinematics.Tree) (*paths, error) {
+func newPaths(a Arm, scene *robot.Scene, tree *kinematics.Tree) (*paths, error) {
 	p := &paths{model: a.Model, tree: tree}
-	for i := range a.Scene.Bodies {
-		if a.Scene.Bodies[i].Movable {
-			p.movable = append(p.movable, a.Scene.Bodies[i].Name)
+	for i := range scene.Bodies {
+		if scene.Bodies[i].Movable {
+			p.movable = append(p.movable, scene.Bodies[i].Name)
 		}
 	}
 	c := a.Checker
 	if c == nil {
 		var err error
-		if p.checker, err = collision.New(a.Model, &a.Scene, tree, collision.DefaultOptions()); err != nil {
+		if p.checker, err = collision.New(a.Model, scene, tree, collision.DefaultOptions()); err != nil {
 			return nil, err
 		}
 		c = p.checker

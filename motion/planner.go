@@ -27,8 +27,12 @@ type Rehearser interface {
 
 // Arm is one robot that the tools can move.
 type Arm struct {
-	Model     *robot.Model
-	Scene     robot.Scene
+	Model *robot.Model
+	Scene robot.Scene
+	// SceneNow gives the scene as it is, for scenes that change (a body that the
+	// gripper carried); nil: Scene. A change is a new pointer; what it points to
+	// is never modified.
+	SceneNow  func() *robot.Scene
 	Backend   robot.Backend
 	Rehearser Rehearser
 	// Checker is the planner's own collision check; nil means the real one
@@ -57,6 +61,9 @@ const (
 	// deviationRad and deviationM bound |measured - setpoint| during a motion.
 	deviationRad = 0.20
 	deviationM   = 0.02
+	// maxDuration bounds a motion: what can be rehearsed while somebody waits, and
+	// what a person can watch. Slower is asked for in several motions.
+	maxDuration = 300.0 // s
 	// defaultSpeedScale is used where a call names none.
 	defaultSpeedScale = 0.5
 )
@@ -76,10 +83,52 @@ type Planner struct {
 // arm is an Arm with what is computed from it once.
 type arm struct {
 	Arm
-	name  string
-	info  robot.Info
-	tree  *kinematics.Tree
-	paths *paths
+	name string
+	info robot.Info
+	tree *kinematics.Tree
+
+	mu      sync.Mutex
+	scene   *robot.Scene // what paths was made for
+	paths   *paths
+	latched *robot.Fault // a deviation that this package found, until estop_reset
+}
+
+// sceneNow returns the scene as it is.
+func (a *arm) sceneNow() *robot.Scene {
+	if a.SceneNow == nil {
+		return &a.Scene
+	}
+	return a.SceneNow()
+}
+
+// pathsNow returns the path planner for the scene as it is, made once a scene.
+func (a *arm) pathsNow() (*paths, error) {
+	scene := a.sceneNow()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.paths == nil || a.scene != scene {
+		p, err := newPaths(a.Arm, scene, a.tree)
+		if err != nil {
+			return nil, err
+		}
+		a.scene, a.paths = scene, p
+	}
+	return a.paths, nil
+}
+
+// latch keeps the first deviation; it ends with estop_reset.
+func (a *arm) latch(e *robot.Error, at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.latched == nil {
+		a.latched = &robot.Fault{Code: e.Code, Where: e.Where, Text: e.Text, Since: at}
+	}
+}
+
+func (a *arm) unlatch() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.latched = nil
 }
 
 // plan is a handle: single use, bound to session, principal and start state.
@@ -110,11 +159,11 @@ func New(c Config) (*Planner, error) {
 		if err != nil {
 			return nil, err
 		}
-		pl, err := newPaths(a, tree)
-		if err != nil {
+		own := &arm{Arm: a, name: name, info: info, tree: tree}
+		if _, err := own.pathsNow(); err != nil {
 			return nil, err
 		}
-		p.arms[name] = &arm{Arm: a, name: name, info: info, tree: tree, paths: pl}
+		p.arms[name] = own
 	}
 	return p, nil
 }
@@ -151,6 +200,11 @@ func (a *arm) state(ctx context.Context) (robot.State, error) {
 	}
 	if a.info.MeasuresPosition && len(st.Positions) != a.Model.DoF() {
 		return st, robot.Errf(robot.CodeStaleState, a.name, "the backend reported %d positions for %d joints", len(st.Positions), a.Model.DoF())
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.latched != nil {
+		st.Faults = append(st.Faults, *a.latched)
 	}
 	return st, nil
 }

@@ -40,6 +40,8 @@ type rigOptions struct {
 	// between stands between the tools and the robot; nil: nothing does
 	between func(robot.Backend) robot.Backend
 	name    string // of the arm; "": sim
+	// sceneNow replaces the scene as it is; nil: scene
+	sceneNow func() *robot.Scene
 }
 
 func newRig(t testing.TB, o rigOptions) *rig {
@@ -63,7 +65,7 @@ func newRig(t testing.TB, o rigOptions) *rig {
 	}
 	g := &rig{t: t, model: m, robot: r, name: o.name, tools: map[string]gate.Tool{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	p, err := motion.New(motion.Config{
-		Arms: map[string]motion.Arm{o.name: {Model: m, Scene: o.scene, Backend: backend, Rehearser: reh, Checker: o.checker}},
+		Arms: map[string]motion.Arm{o.name: {Model: m, Scene: o.scene, SceneNow: o.sceneNow, Backend: backend, Rehearser: reh, Checker: o.checker}},
 		Now:  func() time.Time { return g.now }, Seed: 1,
 	})
 	require.NoError(t, err)

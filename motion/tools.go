@@ -88,7 +88,7 @@ func (p *Planner) physical(name, doc, effect string, in *gate.Schema, prepare fu
 			if err != nil {
 				return nil, err
 			}
-			return act.withProgress(call.Progress), nil
+			return act.forCall(call), nil
 		},
 		restore: p.restoreMove,
 	}
@@ -107,6 +107,7 @@ func (p *Planner) command(name, doc, effect string, prepare func(context.Context
 			if err != nil {
 				return nil, err
 			}
+			act.call = call.ID
 			return act, nil
 		},
 		restore: p.restoreCommand,

@@ -121,7 +121,11 @@ func (p *Planner) poseAction(ctx context.Context, call gate.Call, a *arm, ready 
 	if err != nil {
 		return nil, err
 	}
-	sol, err := a.paths.free.IK(ctx, target, from, p.rng(from, in.Position[:]))
+	pl, err := a.pathsNow()
+	if err != nil {
+		return nil, err
+	}
+	sol, err := pl.free.IK(ctx, target, from, p.rng(from, in.Position[:]))
 	if err != nil {
 		return nil, err
 	}
@@ -218,13 +222,21 @@ func (p *Planner) move(ctx context.Context, a *arm, st robot.State, from, to []f
 	if scale != nil {
 		s = *scale
 	}
-	path, err := a.paths.path(ctx, from, to, grip != nil, st.Held, p.rng(from, to))
+	pl, err := a.pathsNow()
+	if err != nil {
+		return nil, err
+	}
+	path, err := pl.path(ctx, from, to, grip != nil, st.Held, p.rng(from, to))
 	if err != nil {
 		return nil, err
 	}
 	traj, err := trajectory.ThroughWaypoints(a.info.Joints, a.Model.Limits, path, s)
 	if err != nil {
 		return nil, err
+	}
+	if d := traj.Duration(); !(d <= maxDuration) {
+		return nil, robot.LimitErr(robot.CodeInvalidArgument, "speed_scale", d, maxDuration, "s",
+			fmt.Sprintf("at %.3g of the limits the motion takes too long; ask for it faster, or in parts", s))
 	}
 	if err := traj.Validate(a.Model.Limits); err != nil {
 		return nil, fmt.Errorf("the planner's own trajectory: %w", err)
@@ -240,7 +252,7 @@ func (p *Planner) move(ctx context.Context, a *arm, st robot.State, from, to []f
 	if err := watchable(r, a.Model.DoF()); err != nil {
 		return nil, err
 	}
-	x := &moveAction{arm: a, motion: m, rehearsal: r}
-	x.digest = digestOf(a, m, r)
+	x := &moveAction{arm: a, motion: m, rehearsal: r, held: st.Held}
+	x.digest = digestOf(a, m, r, st.Held)
 	return x, nil
 }

@@ -38,17 +38,18 @@ func (p *Planner) describe(_ context.Context, _ gate.Call, a *arm) (any, error) 
 		}
 		out.Joints = append(out.Joints, r)
 	}
-	for i := range a.Scene.Bodies {
-		out.Scene = append(out.Scene, a.Scene.Bodies[i].Name)
+	scene := a.sceneNow()
+	for i := range scene.Bodies {
+		out.Scene = append(out.Scene, scene.Bodies[i].Name)
 	}
-	for i := range a.Scene.Zones {
-		out.Zones = append(out.Zones, a.Scene.Zones[i].Name)
+	for i := range scene.Zones {
+		out.Zones = append(out.Zones, scene.Zones[i].Name)
 	}
 	return out, nil
 }
 
 func (p *Planner) readState(ctx context.Context, _ gate.Call, a *arm) (any, error) {
-	st, err := a.Backend.State(ctx)
+	st, err := a.state(ctx)
 	if err != nil {
 		return nil, err
 	}

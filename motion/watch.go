@@ -26,7 +26,8 @@ type watch struct {
 	base    []float64
 	grip    int // the joint of a grip, which may meet its object earlier or later; else -1
 	q, v, a []float64
-	done    bool // a deviation was found; owned by Execute's goroutine
+	done    bool // a deviation was found; owned by Execute's goroutine, like seen
+	seen    bool // something was compared
 
 	mu  sync.Mutex
 	dev *robot.Error
@@ -46,9 +47,15 @@ func newWatch(x *moveAction) *watch {
 
 // check returns the first deviation, once; it is called from Execute's goroutine.
 func (w *watch) check(p robot.Progress) *robot.Error {
-	if p.State.Positions == nil || w.done {
+	if w.done || p.State.Positions == nil && !w.x.arm.info.MeasuresPosition {
 		return nil // an open-loop robot measures nothing that could be compared
 	}
+	names := w.x.motion.Trajectory.Joints
+	if len(p.State.Positions) != len(names) || math.IsNaN(p.T) || math.IsInf(p.T, 0) {
+		return w.found(robot.Errf(robot.CodeDeviation, w.x.arm.name,
+			"the backend reported %d positions of %d joints at time %g s: the motion can't be watched", len(p.State.Positions), len(names), p.T))
+	}
+	w.seen = true
 	r := w.x.rehearsal
 	w.x.motion.Trajectory.Sample(p.T, w.q, w.v, w.a)
 	for i, got := range p.State.Positions {
@@ -60,19 +67,27 @@ func (w *watch) check(p robot.Progress) *robot.Error {
 		if d := math.Abs(got - want); !(d <= bound) {
 			u := w.x.arm.unit(i)
 			e := &robot.Error{
-				Code: robot.CodeDeviation, Where: w.x.motion.Trajectory.Joints[i],
+				Code: robot.CodeDeviation, Where: names[i],
 				Text:  fmt.Sprintf("left its rehearsed course at %.2f s", p.T),
 				Value: &robot.Quantity{Value: d, Unit: u}, Limit: &robot.Quantity{Value: bound, Unit: u},
 			}
-			w.done = true
-			w.mu.Lock()
-			w.dev = e
-			w.mu.Unlock()
-			return e
+			return w.found(e)
 		}
 	}
 	return nil
 }
+
+// found keeps the first deviation.
+func (w *watch) found(e *robot.Error) *robot.Error {
+	w.done = true
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dev = e
+	return e
+}
+
+// watched reports, after Execute, whether anything was compared.
+func (w *watch) watched() bool { return w.seen }
 
 // deviation returns what check found, or nil.
 func (w *watch) deviation() *robot.Error {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/go-gl/mathgl/mgl64"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/gate"
@@ -122,7 +123,7 @@ func TestWatchHoldsAMotionToItsRehearsal(t *testing.T) {
 		leaves     bool
 	}{
 		"as commanded":                   {at: commanded},
-		"not measured":                   {at: func(robot.Motion, float64) []float64 { return nil }},
+		"not measured":                   {at: func(robot.Motion, float64) []float64 { return nil }, leaves: true},
 		"within the bound":               {at: off(elbow, 0.9, 0.049)},
 		"beyond the bound":               {at: off(elbow, 0.9, 0.051), leaves: true},
 		"the other way":                  {at: off(elbow, 0.9, -0.051), leaves: true},
@@ -154,7 +155,17 @@ func TestWatchHoldsAMotionToItsRehearsal(t *testing.T) {
 			}
 			requireCode(t, gate.CodeDeviation, err)
 			require.Equal(t, "faulted", r.Outcome)
-			require.Contains(t, err.Error(), "left its rehearsed course")
+			if name == "not measured" {
+				require.Contains(t, err.Error(), "can't be watched")
+			} else {
+				require.Contains(t, err.Error(), "left its rehearsed course")
+			}
+			// It stays latched until somebody has seen and released it.
+			_, err = g.prepare("move_joints", `{"positions":{"shoulder_pan":0.1}}`)
+			requireCode(t, gate.CodeDeviation, err)
+			g.must("estop_reset", `{}`, nil)
+			_, err = g.prepare("move_joints", `{"positions":{"shoulder_pan":0.1}}`)
+			require.NoError(t, err)
 		})
 	}
 }
@@ -170,4 +181,59 @@ func TestWatchLeavesACancelACancel(t *testing.T) {
 	res, err := act.Run(ctx)
 	requireCode(t, gate.CodeCancelled, err)
 	require.Equal(t, gate.StatusCancelled, res.Status)
+}
+
+// silent is a backend that says "done" without ever having reported.
+type silent struct{ robot.Backend }
+
+func (b silent) Execute(context.Context, robot.Motion, func(robot.Progress)) (robot.Outcome, error) {
+	st, err := b.State(context.Background())
+	return robot.Outcome{Status: robot.OutcomeDone, Duration: 1, Final: st}, err
+}
+
+func TestAMotionThatNobodyWatchedIsUnknown(t *testing.T) {
+	g := newRig(t, rigOptions{between: func(b robot.Backend) robot.Backend { return silent{b} }})
+	var r moved
+	requireCode(t, gate.CodeUnknownOutcome, g.do("move_joints", `{"positions":{"shoulder_pan":0.5}}`, &r))
+	require.Equal(t, "unknown", r.Outcome)
+}
+
+func TestAMotionThatTakesTooLongIsRefusedAtOnce(t *testing.T) {
+	g := newRig(t, rigOptions{})
+	for _, scale := range []string{"1e-3", "1e-9", "1e-300", "5e-324"} {
+		for _, tool := range []string{"move_joints", "gripper"} {
+			args := map[string]string{
+				"move_joints": `{"positions":{"shoulder_pan":1},"speed_scale":` + scale + `}`,
+				"gripper":     `{"position":1,"speed_scale":` + scale + `}`,
+			}[tool]
+			_, err := g.prepare(tool, args)
+			e := requireCode(t, gate.CodeInvalidArgument, err)
+			require.Contains(t, []string{"speed_scale", "duration"}, e.Where, scale)
+		}
+	}
+}
+
+// The scene as it is now is part of what was approved.
+func TestG12_AChangedSceneRefuses(t *testing.T) {
+	one, two := tableScene(t), tableScene(t)
+	two.Bodies = append([]robot.Body(nil), two.Bodies...)
+	two.Bodies[0].Pose.P[2] += 0.001
+	two = two.WithBodies(two.Bodies)
+	scene := &one
+	g := newRig(t, rigOptions{scene: one, sceneNow: func() *robot.Scene { return scene }})
+	move, command := g.action("move_joints", `{"positions":{"shoulder_pan":0.2}}`), g.action("torque_off", `{}`)
+	require.NoError(t, move.Check(t.Context()))
+	scene = &two
+	requireCode(t, gate.CodeStartMoved, move.Check(t.Context()))
+	requireCode(t, gate.CodeStartMoved, command.Check(t.Context()))
+
+	// And what is planned then is planned in it.
+	wall := tableScene(t)
+	wall = wall.WithBodies(append(append([]robot.Body(nil), wall.Bodies...), robot.Body{
+		Name: "wall", Pose: robot.Pose{P: mgl64.Vec3{0.2, -0.1, 0.1}, Q: mgl64.QuatIdent()},
+		Geometry: robot.Geometry{Kind: robot.Box, Size: mgl64.Vec3{0.4, 0.02, 0.4}},
+	}))
+	scene = &wall
+	_, err := g.prepare("move_joints", `{"positions":{"shoulder_pan":1}}`)
+	require.Contains(t, []gate.Code{gate.CodeSceneCollision, gate.CodeNoPath}, gate.CodeOf(err), "%v", err)
 }

@@ -88,6 +88,15 @@ func (s *Scene) hash() [32]byte {
 	return e.sum()
 }
 
+// WithBodies returns the scene with other bodies and its hash computed anew: what
+// a simulator says of a scene in which a body was carried. The bodies are those of
+// a checked scene at other poses, so nothing is checked again; the slice is kept.
+func (s Scene) WithBodies(bodies []Body) Scene {
+	s.Bodies = bodies
+	s.Hash = s.hash()
+	return s
+}
+
 // CheckNames refuses a scene whose bodies or zones are called like links of the
 // robot: a report of what touched what would be ambiguous.
 func (s *Scene) CheckNames(d *Description) error {

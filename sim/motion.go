@@ -94,8 +94,20 @@ func (r *Robot) execute(ctx context.Context, m robot.Motion, progress func(robot
 		cur: robot.NewCursor(m.Trajectory), end: m.Trajectory.Duration(),
 		max: make([]float64, r.tree.n), saturated: make([]int, r.tree.n),
 	}
+	ended := false
+	defer func() {
+		if !ended { // progress panicked: nobody may wait for this run for ever
+			x.hold()
+			x.leave()
+			r.latch(robot.Errf(robot.CodeInternal, "sim", "whoever followed the motion panicked"))
+			r.publish(false)
+			r.finish(run)
+		}
+	}()
 	x.loop(ctx, progress)
-	return x.outcome(progress)
+	out, err := x.outcome(progress)
+	ended = true
+	return out, err
 }
 
 // admissible is everything about a motion that needs no look at the robot.

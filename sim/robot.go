@@ -372,5 +372,5 @@ func (r *Robot) Scene() robot.Scene {
 			s.Bodies[it.scene].Pose = w.pose()
 		}
 	}
-	return s
+	return s.WithBodies(s.Bodies)
 }

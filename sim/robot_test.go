@@ -436,3 +436,29 @@ func TestCloseReturnsOnceTheArmIsAtRest(t *testing.T) {
 	require.False(t, running, "Close waits for the arm")
 	require.False(t, again, "so does a second one")
 }
+
+// Whoever follows a motion may panic; the robot is then at a latched fault, and
+// nobody waits for the motion for ever.
+func TestPanicOfAFollowerLeavesNoRunBehind(t *testing.T) {
+	model := so101(t)
+	r := newRobot(t, Options{Model: model})
+	to := append([]float64(nil), model.Home...)
+	to[0] += 0.5
+	m := motionOf(restToRest(model, model.Home, to, 0.5, 0), 0)
+	require.Panics(t, func() {
+		_, _ = r.Execute(t.Context(), m, func(robot.Progress) { panic("a defect of the caller") })
+	})
+	st, err := r.State(t.Context())
+	require.NoError(t, err)
+	require.False(t, st.Moving)
+	require.Equal(t, robot.CodeInternal, st.Faults[0].Code)
+	require.Equal(t, robot.Yes, r.Stop(t.Context(), robot.StopControlled).Commanded)
+}
+
+func TestTooManyJointsAreRefusedAtOnce(t *testing.T) {
+	m := &robot.Model{Description: &robot.Description{Name: "centipede"}}
+	m.Active = make([]int, maxJoints+1)
+	_, err := newTree(m)
+	require.Equal(t, robot.CodeInvalidArgument, robot.CodeOf(err))
+	require.ErrorContains(t, err, "limit 64")
+}

@@ -30,6 +30,10 @@ type tree struct {
 	assumed []string
 }
 
+// maxJoints bounds what is simulated: the dynamics of a step grow with the square
+// of the joints and more, and a second opinion that takes minutes is none.
+const maxJoints = 64
+
 // newTree checks a model and compiles it. Everything that dynamics divides by or
 // takes a root of is checked here: a limit that isn't finite and positive fails
 // at start-up, never in a motion.
@@ -39,6 +43,9 @@ func newTree(m *robot.Model) (*tree, error) {
 	}
 	if len(m.Active) == 0 {
 		return nil, robot.Errf(robot.CodeInvalidArgument, m.Name, "the robot has no joint that can move")
+	}
+	if n := len(m.Active); n > maxJoints {
+		return nil, robot.LimitErr(robot.CodeInvalidArgument, m.Name, float64(n), maxJoints, "", "the robot has more joints that move than can be simulated")
 	}
 	if len(m.Limits) != len(m.Active) {
 		return nil, robot.Errf(robot.CodeInvalidArgument, m.Name, "%d joint limits for %d active joints", len(m.Limits), len(m.Active))

@@ -254,8 +254,10 @@ func (l *sessionLog) emit(e *gate.Event) error {
 	if len(line) > maxLine {
 		return gate.Errf(gate.CodeInvalidArgument, "event", "the event has %d bytes as a line, the limit is %d", len(line), maxLine)
 	}
-	if n, err := l.log.WriteAt(line, l.at.end); err != nil {
-		if n > 0 && l.log.Truncate(l.at.end) != nil {
+	if _, err := l.log.WriteAt(line, l.at.end); err != nil {
+		// Cut whatever was written: the count that WriteAt gives beside an error
+		// leaves out the bytes of the write that failed.
+		if l.log.Truncate(l.at.end) != nil {
 			l.ragged = true
 		}
 		return fmt.Errorf("events: %s: %w", l.path, err)

@@ -207,6 +207,7 @@ type flaky struct {
 	file
 	short    int // the next write writes so many bytes and fails; -1: none
 	truncate error
+	lies     bool // says that nothing was written, as os.File does of a write that failed half-way
 }
 
 func (f *flaky) WriteAt(p []byte, off int64) (int, error) {
@@ -214,6 +215,9 @@ func (f *flaky) WriteAt(p []byte, off int64) (int, error) {
 		return f.file.WriteAt(p, off)
 	}
 	n, err := f.file.WriteAt(p[:min(f.short, len(p))], off)
+	if f.lies {
+		n = 0
+	}
 	return n, errors.Join(err, syscall.ENOSPC)
 }
 

@@ -25,3 +25,15 @@ func TestG50_ReadyMendsAndRefuses(t *testing.T) {
 	requireProven(t, dir, 2)
 	require.Error(t, s.Ready(session))
 }
+
+// os.File.WriteAt says 0 of a write that failed half-way; the half is cut all the same.
+func TestG51_AHalfWrittenLineIsCutWhateverTheCountSays(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	require.NoError(t, s.Emit(event(0)))
+	l := s.logs[session]
+	l.log = &flaky{file: l.log, short: 40, lies: true}
+	require.ErrorIs(t, s.Emit(event(1)), syscall.ENOSPC)
+	require.NoError(t, s.Close())
+	requireProven(t, dir, 1)
+}

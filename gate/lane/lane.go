@@ -114,7 +114,7 @@ func (l *Lane) Do(ctx context.Context, epoch uint64, fn func(context.Context)) e
 func (l *Lane) Stop() uint64 {
 	l.mu.Lock()
 	epoch := l.epoch.Add(1)
-	l.drop(errStopped())
+	l.drop(errStopped(), errStoppedRunning())
 	l.mu.Unlock()
 	return epoch
 }
@@ -125,22 +125,23 @@ func (l *Lane) Close() error {
 	l.mu.Lock()
 	l.closed = true
 	l.epoch.Add(1)
-	l.drop(errClosed())
+	l.drop(errClosed(), errClosedRunning())
 	l.mu.Unlock()
 	l.signal()
 	<-l.ended
 	return nil
 }
 
-// drop ends everything in the lane with err; mu is held.
-func (l *Lane) drop(err error) {
+// drop ends everything in the lane: what is queued with waiting, what runs with
+// running, which must not claim that it was not run; mu is held.
+func (l *Lane) drop(waiting, running error) {
 	for _, it := range l.queue {
-		it.err = err
+		it.err = waiting
 		close(it.done)
 	}
 	l.queue = nil
 	if l.running != nil {
-		l.running.cancel(err)
+		l.running.cancel(running)
 	}
 }
 
@@ -165,7 +166,7 @@ func (l *Lane) loop() {
 			it.err = gate.Errf(gate.CodeUnknownOutcome, "lane", "the action ended the lane")
 			close(it.done)
 		}
-		l.drop(errClosed())
+		l.drop(errClosed(), errClosedRunning())
 	}()
 	for {
 		it, closed := l.next()
@@ -224,6 +225,14 @@ func run(it *item) (err error) {
 
 func errStopped() error {
 	return gate.Errf(gate.CodeStopped, "lane", "a stop came first; it was not run")
+}
+
+func errStoppedRunning() error {
+	return gate.Errf(gate.CodeStopped, "lane", "a stop ended it")
+}
+
+func errClosedRunning() error {
+	return gate.Errf(gate.CodeCancelled, "lane", "the bridge is closing and ended it")
 }
 
 func errClosed() error {

@@ -222,3 +222,24 @@ func TestLaneCloseEndsEverything(t *testing.T) {
 		l.Stop()
 	})
 }
+
+// What ended a running action must not claim that it was not run.
+func TestG6_TheCauseOfARunningActionsEnd(t *testing.T) {
+	l := lane.New()
+	defer func() { require.NoError(t, l.Close()) }()
+	began, cause := make(chan struct{}), make(chan error, 1)
+	done := make(chan error, 1)
+	go func() {
+		done <- l.Do(t.Context(), l.Epoch(), func(ctx context.Context) {
+			close(began)
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+		})
+	}()
+	<-began
+	l.Stop()
+	err := <-cause
+	require.Equal(t, gate.CodeStopped, gate.CodeOf(err))
+	require.NotContains(t, err.Error(), "not run")
+	require.NoError(t, <-done)
+}

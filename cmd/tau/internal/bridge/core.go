@@ -31,7 +31,7 @@ func newPlanner(m *robot.Model, scene robot.Scene, rob *sim.Robot, backend robot
 		return nil, err
 	}
 	return motion.New(motion.Config{
-		Arms: map[string]motion.Arm{SimArm: {Model: m, Scene: scene, Backend: backend, Rehearser: rehearser}},
+		Arms: map[string]motion.Arm{SimArm: {Model: m, Scene: scene, SceneNow: world.get, Backend: backend, Rehearser: rehearser}},
 		Now:  now, Seed: seed,
 	})
 }
