@@ -35,11 +35,15 @@ func (a *app) stop(verb string) *cobra.Command {
 		ctx, cancel := context.WithTimeout(cmd.Context(), stopTimeout)
 		defer cancel()
 		reply, err := control.Send(ctx, datadir.Socket(path), control.Request{Verb: verb, Reason: reason})
+		commanded := "unknown" // it was sent, or part of it was
 		if err != nil {
 			reply = control.Reply{Code: gate.CodeDisconnected, Text: err.Error()}
 			if errors.Is(err, control.ErrNoBridge) {
 				// A stop that reached nothing never looks like one that did.
+				commanded = "no"
 				reply.Verdicts = []gate.StopVerdict{{Commanded: "no", Acknowledged: "no", Stationary: "unknown", Text: "no bridge runs on " + path}}
+			} else {
+				reply.Verdicts = []gate.StopVerdict{{Commanded: "unknown", Acknowledged: "unknown", Stationary: "unknown", Text: "no verdict came back"}}
 			}
 		}
 		if asJSON {
@@ -57,7 +61,7 @@ func (a *app) stop(verb string) *cobra.Command {
 		}
 		switch {
 		case err != nil:
-			return exit.Bridgef("%s: commanded no: %w", verb, err)
+			return exit.Bridgef("%s: commanded %s: %w", verb, commanded, err)
 		case !reply.OK:
 			return exit.Bridgef("%s: refused: %s", verb, gate.Escape(reply.Text))
 		case !show.AtRest(reply.Verdicts):

@@ -32,7 +32,7 @@ const (
 	maxReply    = 1 << 20         // bytes of a reply
 	maxDrain    = 1 << 16         // bytes read and dropped after the reply
 	lineTimeout = 2 * time.Second // a peer that connects and says nothing
-	maxPeers    = 64              // connections at once; more are closed at once
+	maxPeers    = 64              // connections at once; for one more, the oldest without a whole line goes
 	maxReason   = 256             // bytes of a reason
 )
 
@@ -63,7 +63,7 @@ type Server struct {
 	cancel context.CancelFunc
 	ctx    context.Context
 	wg     sync.WaitGroup
-	slots  chan struct{}
+	peers  peers
 }
 
 // Listen makes the socket and serves it until Close. The caller holds the data
@@ -94,7 +94,7 @@ func Listen(path string, stop Stop) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
 		stop: stop, l: l, path: path, dir: dir, uid: os.Geteuid(),
-		ctx: ctx, cancel: cancel, slots: make(chan struct{}, maxPeers),
+		ctx: ctx, cancel: cancel,
 	}
 	s.wg.Add(1)
 	go s.accept()
@@ -131,16 +131,14 @@ func (s *Server) accept() {
 			}
 			continue
 		}
-		select {
-		case s.slots <- struct{}{}:
-		default:
+		if !s.peers.admit(c) {
 			_ = c.Close()
 			continue
 		}
 		s.wg.Add(1)
 		go func() {
 			defer s.wg.Done()
-			defer func() { <-s.slots }()
+			defer s.peers.leave(c)
 			s.serve(c)
 		}()
 	}
@@ -185,6 +183,8 @@ func (s *Server) answer(c *net.UnixConn) Reply {
 	if err != nil {
 		return Reply{Code: gate.CodeInvalidArgument, Text: err.Error()}
 	}
+	s.peers.act(c)
+	defer s.peers.acted(c)
 	kind := gate.StopControlled
 	if req.Verb == string(gate.StopEmergency) {
 		kind = gate.StopEmergency

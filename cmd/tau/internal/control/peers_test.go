@@ -1,0 +1,72 @@
+package control
+
+import (
+	"context"
+	"io"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Silent peers, and those that never end their line, shut no stop out.
+func TestG6_IdlePeersShutNoStopOut(t *testing.T) {
+	for _, begun := range []string{"", `{"verb":`} {
+		path := filepath.Join(t.TempDir(), "control.sock")
+		got := serve(t, path)
+		for range 3 * maxPeers {
+			c, err := (&net.Dialer{}).DialContext(t.Context(), "unix", path)
+			require.NoError(t, err)
+			defer func() { _ = c.Close() }()
+			_, _ = io.WriteString(c, begun) // one that was evicted already can't write
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), lineTimeout/2) // before the silent ones end by themselves
+		r, err := Send(ctx, path, Request{Verb: "stop", Reason: "idle"})
+		cancel()
+		require.NoError(t, err)
+		require.True(t, r.OK)
+		require.Equal(t, asked{"stop", "idle"}, <-got)
+	}
+}
+
+func TestEvictedPeersAreTheOldestThatDoNotAct(t *testing.T) {
+	var p peers
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	pair := func() (client, server *net.UnixConn) {
+		client, err := net.DialUnix("unix", nil, l.Addr().(*net.UnixAddr))
+		require.NoError(t, err)
+		server, err = l.AcceptUnix()
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = client.Close(); _ = server.Close() })
+		return client, server
+	}
+	var clients, servers []*net.UnixConn
+	for range maxPeers {
+		c, s := pair()
+		clients, servers = append(clients, c), append(servers, s)
+		require.True(t, p.admit(s))
+	}
+	p.act(servers[0])
+	_, err = io.WriteString(clients[1], "stop\n")
+	require.NoError(t, err)
+	_, next := pair()
+	require.True(t, p.admit(next))
+	require.NotContains(t, p.idle, servers[1], "the oldest that doesn't act goes")
+	b, err := io.ReadAll(servers[1])
+	require.NoError(t, err)
+	require.Equal(t, "stop\n", string(b), "what it had said is not lost")
+	for _, s := range servers[2:] {
+		p.act(s)
+	}
+	p.act(next)
+	_, more := pair()
+	require.False(t, p.admit(more), "all act")
+	p.acted(next)
+	require.True(t, p.admit(more))
+	p.leave(more)
+	require.Empty(t, p.idle)
+}
