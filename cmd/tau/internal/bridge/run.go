@@ -32,6 +32,7 @@ type Front struct {
 const (
 	frontWait = 5 * time.Second
 	notesWait = time.Second
+	startWait = time.Second // for a start that was interrupted to release what it opened
 )
 
 // Run starts a bridge, serves its front end until that ends or the process is
@@ -44,8 +45,8 @@ func Run(s Setup, f Front) error {
 	}
 	s.Open = r.open
 	var err error
-	if r.host, err = Start(s); err != nil {
-		return exit.Bridgef("%w", err)
+	if r.host, err = r.start(func() (*Host, error) { return Start(s) }); err != nil {
+		return err
 	}
 	gone, unwatch, err := fdio.Watch(f.Out)
 	if err != nil {
@@ -57,6 +58,44 @@ func Run(s Setup, f Front) error {
 	}
 	r.announce()
 	return r.until(gone)
+}
+
+// start starts the bridge unless a signal ends that first. Nothing moves then, so
+// that the process may end without waiting for a disk that hangs; what was opened is
+// released if the start ends soon.
+func (r *run) start(begin func() (*Host, error)) (*Host, error) {
+	type started struct {
+		host *Host
+		err  error
+	}
+	ch := make(chan started, 1)
+	go func() {
+		h, err := begin()
+		ch <- started{h, err}
+	}()
+	for {
+		select {
+		case s := <-ch:
+			if s.err != nil {
+				return nil, exit.Bridgef("%w", s.err)
+			}
+			return s.host, nil
+		case got := <-r.sig.c:
+			if got == syscall.SIGTSTP {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+				continue
+			}
+			err := fmt.Errorf("interrupted (%s) while starting: nothing has moved", got)
+			select {
+			case s := <-ch:
+				if s.err == nil {
+					err = errors.Join(err, s.host.Close())
+				}
+			case <-time.After(startWait):
+			}
+			return nil, &exit.Error{Status: exit.Interrupted, Err: err}
+		}
+	}
 }
 
 type run struct {

@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// signals are those that a bridge answers: INT, TERM and HUP by a controlled stop
-// and the end, TSTP by a controlled stop and then suspension.
+// signals are those that a bridge answers: INT, TERM, HUP and QUIT by a controlled
+// stop and the end with status 130 (so that QUIT dumps no goroutines: in mid-motion
+// the stop matters more), TSTP by a controlled stop and then suspension.
 type signals struct{ c chan os.Signal }
 
 // catchSignals stays in force to the end of the process: once the end has begun, a
@@ -16,7 +17,7 @@ type signals struct{ c chan os.Signal }
 func catchSignals() signals {
 	s := signals{c: make(chan os.Signal, 8)}
 	signal.Ignore(syscall.SIGPIPE)
-	signal.Notify(s.c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGTSTP)
+	signal.Notify(s.c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP)
 	return s
 }
 

@@ -1,0 +1,65 @@
+package bridge
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+)
+
+func TestASignalEndsAStartThatHangs(t *testing.T) {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		r := &run{sig: signals{c: make(chan os.Signal, 1)}}
+		hang, ended := make(chan struct{}), make(chan struct{})
+		r.sig.c <- sig
+		h, err := r.start(func() (*Host, error) {
+			defer close(ended)
+			<-hang
+			return nil, os.ErrClosed
+		})
+		require.Nil(t, h)
+		var e *exit.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, exit.Interrupted, e.Status)
+		close(hang)
+		<-ended
+	}
+}
+
+// A start that ends after the signal gives back the data folder.
+func TestAStartThatWasInterruptedReleasesWhatItOpened(t *testing.T) {
+	s := setup(t)
+	r := &run{sig: signals{c: make(chan os.Signal)}}
+	h, err := r.start(func() (*Host, error) {
+		r.sig.c <- os.Interrupt // is taken before this start ends
+		return Start(s)
+	})
+	require.Nil(t, h)
+	var e *exit.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, exit.Interrupted, e.Status)
+	h, err = Start(s)
+	require.NoError(t, err, "the lock is free")
+	require.NoError(t, h.Close())
+}
+
+// Unanswered, SIGQUIT would end this process.
+func TestQuitIsCaught(t *testing.T) {
+	s := catchSignals()
+	defer func() {
+		signal.Stop(s.c)
+		signal.Reset(syscall.SIGPIPE)
+	}()
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGQUIT))
+	select {
+	case got := <-s.c:
+		require.Equal(t, syscall.SIGQUIT, got)
+	case <-time.After(10 * time.Second):
+		t.Fatal("the signal didn't come")
+	}
+}
