@@ -121,10 +121,28 @@ func (l *sessionLog) recover(f *os.File, headPath, session string) (r Recovery, 
 	return r, l.recoverTail(info.Size(), torn, &r)
 }
 
+// readRegular reads a whole file of at most maxLine bytes; a link or a FIFO in its
+// place, on which reading would block, is an error.
+func readRegular(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return io.ReadAll(io.LimitReader(f, maxLine))
+}
+
 // openHead reads the head, or makes it for an empty log.
 func (l *sessionLog) openHead(path, session string, size int64) (torn bool, err error) {
 	first := head{hash: genesis(session)}
-	data, err := os.ReadFile(path)
+	data, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if size > 0 {
 			return false, l.damage(0, "its head "+path+" is gone, so where the log ended can't be proven")
@@ -142,7 +160,7 @@ func (l *sessionLog) openHead(path, session string, size int64) (torn bool, err 
 	if l.at.count == 0 && l.at != first {
 		return false, l.damage(0, "its head "+path+" is of another session")
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return false, fmt.Errorf("events: head: %w", err)
 	}

@@ -31,13 +31,21 @@ type File struct {
 }
 
 // Open appends to the file at path, mode 0600, making its folder where needed. A
-// symbolic link in its place is refused.
+// symbolic link and what is no regular file (a FIFO would hang) are refused.
 func Open(path string) (*File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
+		return nil, fmt.Errorf("log: %w", err)
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		_ = f.Close()
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	return newFile(f), nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -94,4 +95,17 @@ func TestOpenRefusesALink(t *testing.T) {
 	require.NoError(t, os.Symlink("/dev/null", filepath.Join(dir, "tau.log")))
 	_, err := Open(filepath.Join(dir, "tau.log"))
 	require.Error(t, err)
+}
+
+// Opening a FIFO for writing would wait for a reader; with one, the log would go to it.
+func TestOpenRefusesAFIFO(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tau.log")
+	require.NoError(t, unix.Mkfifo(path, 0o600))
+	_, err := Open(path)
+	require.Error(t, err)
+	r, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	require.NoError(t, err)
+	defer func() { _ = r.Close() }()
+	_, err = Open(path)
+	require.ErrorContains(t, err, "not a regular file")
 }
