@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -40,17 +39,6 @@ type lineError struct {
 }
 
 func (e *lineError) Error() string { return fmt.Sprintf("line %d: %s", e.number, e.text) }
-
-// stopName finds a stop in a line that isn't valid. It may take a stop out of
-// garbage that wasn't meant as one; it never leaves one in.
-var stopName = regexp.MustCompile(`"tool"\s*:\s*"(e?stop)"`)
-
-func stopIn(line []byte) string {
-	if m := stopName.FindSubmatch(line); m != nil {
-		return string(m[1])
-	}
-	return ""
-}
 
 // parse reads one line: an object with tool and perhaps arguments and id, nothing
 // else, each once; or the bare word stop or estop. With an error comes what was
@@ -153,20 +141,28 @@ func syntax(err error) error {
 	return fmt.Errorf("not JSON: %w", err)
 }
 
-// errTooLong says that a line was longer than maxLine; what was too much of it is gone.
-var errTooLong = fmt.Errorf("longer than %d bytes", maxLine)
+// tooLongError is a line longer than maxLine, of which only the beginning was kept.
+// Its stop is the one that the whole line names, if it does.
+type tooLongError struct{ stop string }
+
+func (*tooLongError) Error() string { return fmt.Sprintf("longer than %d bytes", maxLine) }
 
 // readLine returns the next line without its end. io.EOF comes alone, after the
 // last line, whether that one ended in a newline or not.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
+	var scan stopScan
 	long := false
 	for {
 		part, err := r.ReadSlice('\n')
 		if !long && len(line)+len(part) <= maxLine {
 			line = append(line, part...)
 		} else {
+			if !long {
+				scan.feed(line)
+			}
 			long = true
+			scan.feed(part)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
@@ -174,7 +170,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0 && !long):
 			return nil, err
 		case long:
-			return line, errTooLong
+			return line, &tooLongError{scan.end()}
 		}
 		return line, nil
 	}

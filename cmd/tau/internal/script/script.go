@@ -139,7 +139,8 @@ func (r *runner) read(ctx context.Context, in io.Reader, out chan<- line) error 
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil && !errors.Is(err, errTooLong) {
+		var long *tooLongError
+		if err != nil && !errors.As(err, &long) {
 			return fmt.Errorf("script: line %d: %w", n, err)
 		}
 		l := line{number: n}
@@ -149,7 +150,7 @@ func (r *runner) read(ctx context.Context, in io.Reader, out chan<- line) error 
 			}
 			l.call, l.err = parse(n, text)
 		} else {
-			l.err = &lineError{number: n, text: err.Error(), stop: stopIn(text)}
+			l.err = &lineError{number: n, text: err.Error(), stop: long.stop}
 		}
 		var le *lineError
 		if errors.As(l.err, &le) && le.stop != "" {
