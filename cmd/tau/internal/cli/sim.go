@@ -65,10 +65,16 @@ func (a *app) runSim(b *bridgeFlags) (err error) {
 	return bridge.Run(s, f)
 }
 
-// listen opens the address of MCP over HTTP; one that isn't loopback is a usage error.
+// listen opens the address of MCP over HTTP; one that isn't loopback, or whose port
+// can't be one, is a usage error.
 func listen(addr string) (net.Listener, error) {
 	ln, err := mcp.Listen(addr)
 	var op *net.OpError
+	var addrErr *net.AddrError
+	var portErr *net.DNSError
+	if errors.As(err, &addrErr) || errors.As(err, &portErr) {
+		return nil, exit.Usagef("--listen: %w", err)
+	}
 	if errors.As(err, &op) && op.Op == "listen" {
 		return nil, exit.Bridgef("--listen: %w", err)
 	}
