@@ -15,6 +15,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/script"
 	"github.com/tau-robot/tau/cmd/tau/internal/show"
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/robot"
 )
 
 // Front is how a bridge is used: by a script, or by lines on In, which is a
@@ -76,7 +77,11 @@ func (r *run) start(begin func() (*Host, error)) (*Host, error) {
 	for {
 		select {
 		case s := <-ch:
-			if s.err != nil {
+			var bad *robot.Error
+			switch {
+			case errors.As(s.err, &bad) && bad.Code == robot.CodeInvalidArgument:
+				return nil, exit.Usagef("%w", s.err) // robot, scene or faults can't be simulated or planned for
+			case s.err != nil:
 				return nil, exit.Bridgef("%w", s.err)
 			}
 			return s.host, nil

@@ -3,6 +3,7 @@ package bridge
 import (
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -62,4 +63,19 @@ func TestQuitIsCaught(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("the signal didn't come")
 	}
+}
+
+func TestARobotThatCantBeSimulatedIsAUsageError(t *testing.T) {
+	s := setup(t)
+	still := `<robot name="t"><link name="base"/></robot>`
+	file := filepath.Join(t.TempDir(), "still.urdf")
+	require.NoError(t, os.WriteFile(file, []byte(still), 0o600))
+	var err error
+	s.Model, s.Scene, err = Load(Source{Robot: file})
+	require.NoError(t, err, "it is a description")
+	r := &run{sig: signals{c: make(chan os.Signal)}}
+	_, err = r.start(func() (*Host, error) { return Start(s) })
+	var e *exit.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, exit.Usage, e.Status, err)
 }
