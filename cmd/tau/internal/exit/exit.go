@@ -17,7 +17,7 @@ const (
 	Calls       Status = 1   // some call, or the thing that was checked, is not ok
 	Usage       Status = 2   // the command line is wrong; nothing was started
 	Bridge      Status = 3   // the bridge itself failed
-	Interrupted Status = 130 // SIGINT, SIGTERM, SIGHUP or a reader that went away, after a controlled stop
+	Interrupted Status = 130 // SIGINT, SIGTERM, SIGHUP, SIGQUIT or a reader that went away, after a controlled stop
 )
 
 // Error is an error with the status that the process ends with.
