@@ -162,3 +162,28 @@ func TestWhatAnsweredPendingIsFetchedByTheClient(t *testing.T) {
 	require.Equal(t, gate.ApprovalApproved, rest.Approval)
 	require.InDelta(t, 0.3, pan(t, rest.Result), 0.01)
 }
+
+// Ctrl-C stops what moves whoever asked for it, with a half-typed line as well; the
+// prompt then goes on.
+func TestG6_CtrlCStopsWhatAnAgentMoves(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	s := sit(t, dir, "--clock", "real")
+	c := s.client("legacy")
+	c.Begin("long", "move_joints", `{"positions":{"shoulder_pan":1.5},"speed_scale":0.1}`)
+	s.card()
+	s.answers("y")
+	c.Wait("that it moves", func(e mcptest.Event) bool {
+		return e.Event == "progress" && e.As == "long" && strings.Contains(e.Message, "moving: 1.0")
+	})
+	s.typed("half a li\x03")
+	e := c.End("long")
+	require.True(t, e.IsError, "%s", e.Raw)
+	require.Equal(t, gate.CodeStopped, e.Structured.Code)
+	at, moving := state(t, c, "after")
+	require.False(t, moving)
+	require.Less(t, at, 1.4)
+	s.typed("quit\r")
+	require.Equal(t, 0, s.status(), s.out.String())
+	requireControlledStop(t, dir)
+}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/cmd/tau/internal/prompt"
 	"github.com/tau-robot/tau/cmd/tau/internal/shell"
+	"github.com/tau-robot/tau/cmd/tau/internal/show"
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/terminal"
 )
@@ -21,8 +23,9 @@ type console struct {
 	host  *Host
 	// interrupts tells Run of a ctrl-C that came while something ran.
 	interrupts chan struct{}
-	script     bool // a script runs beside the prompt, so there is always something under way
-	lines      int  // handled; the prompt handles one after another
+	script     bool           // a script runs beside the prompt, so there is always something under way
+	lines      int            // handled; the prompt handles one after another
+	stops      sync.WaitGroup // of ctrl-C, which serve waits for
 }
 
 func newConsole(in, out *os.File, history string) (*console, error) {
@@ -64,13 +67,24 @@ func (c *console) handle(ctx context.Context, line string) {
 }
 
 // interrupt is ctrl-C, which is what SIGINT is elsewhere: a controlled stop and
-// then the end. A half-typed line with nothing under way is only discarded.
+// then the end. A half-typed line is discarded, and if something moves that was
+// asked for elsewhere (over MCP), it is stopped and the prompt goes on.
 func (c *console) interrupt(_ context.Context, idle bool) bool {
 	if c.script || c.shell.Busy() {
 		select {
 		case c.interrupts <- struct{}{}:
 		default: // told already
 		}
+		return false
+	}
+	if c.host.Moving() {
+		c.stops.Add(1)
+		go func() { // the reader of the terminal never waits for a robot
+			defer c.stops.Done()
+			for _, v := range c.host.Stop("ctrl-C") {
+				c.prompt.Print(show.Verdict(v) + "\n")
+			}
+		}()
 		return false
 	}
 	return idle
@@ -80,6 +94,7 @@ func (c *console) interrupt(_ context.Context, idle bool) bool {
 // (a service's) isn't an end while MCP is served: then only a signal is.
 func (c *console) serve(ctx context.Context) error {
 	err := c.prompt.Run(ctx)
+	c.stops.Wait()
 	if ctx.Err() != nil {
 		err = nil // the interruption decides
 	}

@@ -221,8 +221,12 @@ func (h *Host) Path() string { return h.dir.Path() }
 // EventsPath returns the file of the bridge's own session's events.
 func (h *Host) EventsPath() string { return filepath.Clean(events.Path(h.dir.Path(), h.setup.Session)) }
 
-// Backend returns the name that answers and sessions call the robot by.
-func (h *Host) Backend() string { return SimArm }
+// Moving reports whether the robot moves, whoever asked for it. A state that can't
+// be read counts as moving.
+func (h *Host) Moving() bool {
+	st, err := h.backend.State(context.Background())
+	return err != nil || st.Moving
+}
 
 // The bounds of an orderly end.
 const (

@@ -20,6 +20,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -176,12 +177,19 @@ func (s *Server) answer(c *net.UnixConn) Reply {
 	}
 	_ = c.SetReadDeadline(time.Now().Add(lineTimeout))
 	line, err := bufio.NewReader(io.LimitReader(c, maxLine)).ReadSlice('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return Reply{Code: gate.CodeInvalidArgument, Text: fmt.Sprintf("no line of at most %d bytes within %s: %v", maxLine, lineTimeout, err)}
+	var req Request
+	if err == nil || errors.Is(err, io.EOF) {
+		req, err = parse(line)
+	} else {
+		err = fmt.Errorf("no line of at most %d bytes within %s: %w", maxLine, lineTimeout, err)
 	}
-	req, err := parse(line)
 	if err != nil {
-		return Reply{Code: gate.CodeInvalidArgument, Text: err.Error()}
+		// A malformed stop still stops (G6).
+		verb := looseVerb(line)
+		if verb == "" {
+			return Reply{Code: gate.CodeInvalidArgument, Text: err.Error()}
+		}
+		req = Request{Verb: verb, Reason: clip("malformed: " + strings.ToValidUTF8(err.Error(), "\uFFFD"))}
 	}
 	s.peers.act(c)
 	defer s.peers.acted(c)
@@ -195,6 +203,20 @@ func (s *Server) answer(c *net.UnixConn) Reply {
 
 // mayUse reports whether a user may stop the bridge of another: its own, and root.
 func mayUse(peer, owner int) bool { return peer == owner || peer == 0 }
+
+// loose finds a stop's verb in a line that isn't a proper request: a bare word at
+// its beginning, or the member "verb" anywhere.
+var loose = regexp.MustCompile(`(?:^\s*|"verb"\s*:\s*")(e?stop)\b`)
+
+// looseVerb returns the verb of a malformed stop, an estop's before a stop's, or "".
+func looseVerb(line []byte) (verb string) {
+	for _, m := range loose.FindAllSubmatch(line, -1) {
+		if verb == "" || string(m[1]) == string(gate.StopEmergency) {
+			verb = string(m[1])
+		}
+	}
+	return verb
+}
 
 func parse(line []byte) (Request, error) {
 	line = bytes.TrimSpace(line)
@@ -244,6 +266,7 @@ func Send(ctx context.Context, path string, req Request) (Reply, error) {
 	}
 	defer func() { _ = c.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
+	req.Reason = clip(req.Reason)
 	b, err := json.Marshal(req)
 	if err != nil {
 		return Reply{}, fmt.Errorf("control socket: %w", err)

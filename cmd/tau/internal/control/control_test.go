@@ -77,14 +77,31 @@ func TestG34_SocketKnowsNothingButStop(t *testing.T) {
 	got := serve(t, path)
 	for _, bad := range []string{
 		"", "\n", "{}", "approve", `{"verb":"approve"}`, `{"verb":"approve","id":"1"}`,
-		`{"verb":"stop","approve":true}`, `{"verb":"Stop"}`, `{"verb":["stop"]}`, `null`, `[]`,
-		`{"verb":"stop"} {"verb":"stop"}`, strings.Repeat("x", 2*maxLine), "\x00\xff\x1b[2K",
+		`{"verb":"Stop"}`, `{"verb":["stop"]}`, `null`, `[]`,
+		`{"verb":"approve","reason":"stop"}`, "unstoppable", strings.Repeat("x", 2*maxLine), "\x00\xff\x1b[2K",
 	} {
 		r := raw(t, path, bad)
 		require.False(t, r.OK, "%q", bad)
 		require.Equal(t, gate.CodeInvalidArgument, r.Code, "%q", bad)
 	}
 	require.Empty(t, got)
+}
+
+func TestG6_AMalformedStopOnTheSocketStops(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "control.sock")
+	got := serve(t, path)
+	for line, kind := range map[string]gate.StopKind{
+		`{"verb":"stop","approve":true}`: gate.StopControlled, `{"verb":"stop"} {"verb":"stop"}`: gate.StopControlled,
+		"stop now": gate.StopControlled, `{"verb":"estop","reason":5}`: gate.StopEmergency, `{"verb": "estop"`: gate.StopEmergency,
+		`{"verb":"stop"} {"verb":"estop"}`:                                  gate.StopEmergency,
+		`{"verb":"stop","reason":"` + strings.Repeat("x", 2*maxLine) + `"}`: gate.StopControlled,
+	} {
+		r := raw(t, path, line+"\n")
+		require.True(t, r.OK, "%.60q: %s", line, r.Text)
+		a := <-got
+		require.Equal(t, kind, a.kind, "%.60q", line)
+		require.Contains(t, a.reason, "malformed", "%.60q", line)
+	}
 }
 
 func TestG34_PeersOfAnotherUserAreRefused(t *testing.T) {
