@@ -67,8 +67,9 @@ func (c *console) handle(ctx context.Context, line string) {
 }
 
 // interrupt is ctrl-C, which is what SIGINT is elsewhere: a controlled stop and
-// then the end. A half-typed line is discarded, and if something moves that was
-// asked for elsewhere (over MCP), it is stopped and the prompt goes on.
+// then the end. With a half-typed line, or while something moves that was asked for
+// elsewhere (over MCP), the line is discarded, everything that moves or waits is
+// stopped, and the prompt goes on.
 func (c *console) interrupt(_ context.Context, idle bool) bool {
 	if c.script || c.shell.Busy() {
 		select {
@@ -77,7 +78,7 @@ func (c *console) interrupt(_ context.Context, idle bool) bool {
 		}
 		return false
 	}
-	if c.host.Moving() {
+	if !idle || c.host.Moving() {
 		c.stops.Add(1)
 		go func() { // the reader of the terminal never waits for a robot
 			defer c.stops.Done()
