@@ -101,7 +101,7 @@ func TestPlanRefusesWithTheReasonAndDrawsNothing(t *testing.T) {
 }
 
 func TestBenchmarksReportBesideTheirBaseline(t *testing.T) {
-	for _, name := range []string{"gate", "sim"} {
+	for _, name := range []string{"gate", "sim", "kinematics"} {
 		r := tau(t, "", "robot", "bench", name, "--json")
 		require.Equal(t, 0, r.status, r.stderr)
 		var doc struct {

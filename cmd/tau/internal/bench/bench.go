@@ -41,10 +41,24 @@ type Report struct {
 	Runs      int       `json:"runs"`
 	Measures  []Measure `json:"measures"` // the thing itself, then the baseline, then parts
 	Ratio     float64   `json:"ratio"`
-	Bound     float64   `json:"bound"` // in the first measure's unit
-	Within    bool      `json:"within_bound"`
+	Bound     float64   `json:"bound"`        // in the first measure's unit
+	Within    bool      `json:"within_bound"` // Also counts too
+	Also      []Bound   `json:"also,omitempty"`
 	Machine   string    `json:"machine"`
 	Notes     []string  `json:"notes,omitempty"`
+}
+
+// Bound is a figure besides the first measure that has a bound.
+type Bound struct {
+	Name   string  `json:"name"`
+	Unit   string  `json:"unit,omitempty"`
+	Value  float64 `json:"value"`
+	Bound  float64 `json:"bound"`
+	Within bool    `json:"within_bound"`
+}
+
+func below(name, unit string, value, bound float64) Bound {
+	return Bound{name, unit, value, bound, value <= bound}
 }
 
 func newReport(name, what string, runs int, bound float64, measures ...Measure) Report {
@@ -67,16 +81,24 @@ func (r Report) String() string {
 		fmt.Fprintf(&b, "  %-44s min %10.3f  median %10.3f  max %10.3f %s\n", m.Name, m.Min, m.Median, m.Max, m.Unit)
 	}
 	fmt.Fprintf(&b, "  %-44s %.2f\n", "ratio to the baseline (medians)", r.Ratio)
-	verdict := "within"
-	if !r.Within {
-		verdict = "BEYOND"
+	fmt.Fprintf(&b, "  %-44s %.3f %s: %s\n", "bound on the median", r.Bound, r.Measures[0].Unit, verdict(r.Measures[0].Median <= r.Bound))
+	for _, x := range r.Also {
+		fmt.Fprintf(&b, "  %-44s %s, bound %s: %s\n", x.Name, x.amount(x.Value), x.amount(x.Bound), verdict(x.Within))
 	}
-	fmt.Fprintf(&b, "  %-44s %.3f %s: %s\n", "bound on the median", r.Bound, r.Measures[0].Unit, verdict)
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "  %s\n", n)
 	}
 	return b.String()
 }
 
+func verdict(within bool) string {
+	if within {
+		return "within"
+	}
+	return "BEYOND"
+}
+
 // since returns the time since start in units of d.
 func since(start time.Time, d time.Duration) float64 { return float64(time.Since(start)) / float64(d) }
+
+func (x Bound) amount(v float64) string { return strings.TrimSpace(fmt.Sprintf("%.3f %s", v, x.Unit)) }

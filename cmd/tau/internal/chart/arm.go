@@ -22,8 +22,10 @@ type Arm struct {
 	Title string
 	Model *robot.Model
 	Scene robot.Scene
-	// Start and End are the links' poses in the root frame, by link.
+	// Start and End are the links' poses in the root frame, by link. Without Start
+	// only the end is drawn.
 	Start, End []robot.Pose
+	Frames     bool         // draw each link's frame at the end (x red, y green, z blue) and the tree
 	Tip        []mgl64.Vec3 // the tip's way, in the root frame, m
 }
 
@@ -50,9 +52,10 @@ var (
 )
 
 // DrawArm writes a PNG of the collision bodies from the side and from above: the
-// arm at the start in grey, at the end in colours, the scene, and the tip's way.
+// arm at the start in grey, at the end in colours, the scene, the frames of the
+// links, and the tip's way.
 func DrawArm(w io.Writer, a Arm) error {
-	if n := len(a.Model.Links); len(a.Start) != n || len(a.End) != n {
+	if n := len(a.Model.Links); len(a.Start) != 0 && len(a.Start) != n || len(a.End) != n {
 		return fmt.Errorf("chart: %d links, %d poses at the start and %d at the end", n, len(a.Start), len(a.End))
 	}
 	canvas := vgimg.NewWith(vgimg.UseWH(armWidth, armHeight), vgimg.UseDPI(96), vgimg.UseBackgroundColor(color.White))
@@ -98,13 +101,18 @@ func (a *Arm) plot(v view) (*plot.Plot, error) {
 	for l := range a.Model.Links {
 		for i := range a.Model.Links[l].Colliders {
 			c := &a.Model.Links[l].Colliders[i]
-			start = append(start, v.outline(a.Start[l].Mul(c.Origin), &c.Geometry, startColour))
+			if len(a.Start) > 0 {
+				start = append(start, v.outline(a.Start[l].Mul(c.Origin), &c.Geometry, startColour))
+			}
 			end = append(end, v.outline(a.End[l].Mul(c.Origin), &c.Geometry, palette[l%len(palette)]))
 		}
 	}
 	for _, layer := range [][]outline{scene, start, end} {
 		sort.SliceStable(layer, func(i, j int) bool { return layer[i].depth < layer[j].depth })
 		for _, o := range layer {
+			if len(o.points) == 0 {
+				continue // a mesh that was not read
+			}
 			poly, err := plotter.NewPolygon(o.points)
 			if err != nil {
 				return nil, err
@@ -112,6 +120,11 @@ func (a *Arm) plot(v view) (*plot.Plot, error) {
 			poly.Color = o.fill
 			poly.LineStyle = draw.LineStyle{Color: o.line, Width: vg.Points(0.6)}
 			p.Add(poly)
+		}
+	}
+	if a.Frames {
+		if err := a.frames(p, v); err != nil {
+			return nil, err
 		}
 	}
 	if len(a.Tip) > 1 {
@@ -172,7 +185,9 @@ func vertices(g *robot.Geometry) (out []mgl64.Vec3) {
 			}
 		}
 	case robot.MeshGeometry:
-		out = append(out, g.Mesh.Vertices...)
+		if g.Mesh != nil {
+			out = append(out, g.Mesh.Vertices...)
+		}
 	}
 	return out
 }
@@ -183,6 +198,9 @@ func hull(p plotter.XYs) plotter.XYs {
 	sort.Slice(p, func(i, j int) bool { return p[i].X < p[j].X || p[i].X == p[j].X && p[i].Y < p[j].Y })
 	turn := func(a, b, c plotter.XY) float64 { return (b.X-a.X)*(c.Y-a.Y) - (b.Y-a.Y)*(c.X-a.X) }
 	var out plotter.XYs
+	if len(p) == 0 {
+		return nil
+	}
 	for range 2 {
 		base := len(out)
 		for _, q := range p {

@@ -76,3 +76,37 @@ func TestDrawArmShowsBothEnds(t *testing.T) {
 
 	require.Error(t, DrawArm(&bytes.Buffer{}, Arm{Model: m, Start: at(0)}))
 }
+
+func TestDrawArmShowsFramesAndBearsWhatHasNoShape(t *testing.T) {
+	m := twoLinks()
+	at := robot.IdentityPose()
+	at.P = mgl64.Vec3{0.5, 0, 0.5}
+	m.Joints = []robot.Joint{{Parent: 0, Child: 1}}
+	axes := func(a Arm) (n [3]int) {
+		var b bytes.Buffer
+		require.NoError(t, DrawArm(&b, a))
+		img, err := png.Decode(&b)
+		require.NoError(t, err)
+		for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y++ {
+			for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x++ {
+				for k, c := range axisColours {
+					if color.RGBAModel.Convert(img.At(x, y)) == color.Color(c) {
+						n[k]++
+					}
+				}
+			}
+		}
+		return n
+	}
+	end := []robot.Pose{robot.IdentityPose(), at}
+	for k, n := range axes(Arm{Title: "x", Model: m, End: end, Frames: true}) {
+		require.Greater(t, n, 20, "axis %d", k)
+	}
+	require.Zero(t, axes(Arm{Title: "x", Model: m, End: end}))
+	// A mesh that was not read, one of a single point, and a robot of one link.
+	m.Links[0].Colliders[0].Geometry = robot.Geometry{Kind: robot.MeshGeometry}
+	m.Links[1].Colliders[0].Geometry = robot.Geometry{Kind: robot.MeshGeometry, Mesh: &robot.Mesh{Vertices: make([]mgl64.Vec3, 3)}}
+	require.NotZero(t, axes(Arm{Title: "x", Model: m, End: end, Frames: true}))
+	one := &robot.Model{Description: &robot.Description{Links: []robot.Link{{Name: "a"}}}}
+	require.NotZero(t, axes(Arm{Title: "x", Model: one, End: end[:1], Frames: true}))
+}

@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tau-robot/tau/cmd/tau/internal/chart"
+	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/urdf"
+)
+
+type checkFlags struct {
+	desc descriptionFlags
+	json bool
+	plot string
+}
+
+func (a *app) check() *cobra.Command {
+	var k checkFlags
+	c := leaf("check FILE", "What the loader makes of a description: joints, limits, geometry, warnings, errors", 1, func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("plot") && k.plot == "" {
+			return exit.Usagef("--plot needs a file's name")
+		}
+		return a.runCheck(&k, args[0])
+	})
+	f := c.Flags()
+	f.BoolVar(&k.json, "json", false, "the findings as one JSON document")
+	f.StringVar(&k.plot, "plot", "", "PNG of the robot with its link frames and collision bodies, from the side and from above")
+	k.desc.add(f, true)
+	return c
+}
+
+// checkDocument is check --json.
+type checkDocument struct {
+	OK       bool            `json:"ok"`
+	Robot    string          `json:"robot"`
+	Links    int             `json:"links"`
+	Joints   int             `json:"joints"`
+	DoF      int             `json:"dof"`
+	Root     string          `json:"root"`
+	Errors   []robot.Finding `json:"errors"`
+	Warnings []robot.Finding `json:"warnings"`
+	// Movable is false where the description loads but no motion can be planned
+	// on it; a warning says why.
+	Movable bool         `json:"movable"`
+	Moving  []checkJoint `json:"moving"`
+	Bodies  []checkBody  `json:"bodies"`
+	Assumed []string     `json:"assumed"` // of the whole robot; a joint's own are with its limits
+}
+
+// checkJoint is a joint that isn't fixed.
+type checkJoint struct {
+	Joint  string             `json:"joint"`
+	Type   string             `json:"type"`
+	Unit   string             `json:"unit"`
+	Parent string             `json:"parent"`
+	Child  string             `json:"child"`
+	Mimics string             `json:"mimics,omitempty"`
+	Limits *robot.JointLimits `json:"limits,omitempty"` // of the joints that q is about
+}
+
+// checkBody is a collision body.
+type checkBody struct {
+	Link string `json:"link"`
+	Kind string `json:"kind"`
+	Mesh string `json:"mesh,omitempty"`
+	Read *bool  `json:"read,omitempty"` // whether the mesh was
+}
+
+func (a *app) runCheck(k *checkFlags, file string) error {
+	if file == "" {
+		return exit.Usagef("robot check needs a file's name")
+	}
+	f, err := k.desc.files(file)
+	if err != nil {
+		return exit.Usagef("%w", err)
+	}
+	d, m, why, err := load(f)
+	if err != nil {
+		return a.refusedCheck(k, file, err)
+	}
+	doc, err := checked(d, m, why)
+	if err != nil {
+		return exit.Bridgef("%w", err)
+	}
+	if k.plot != "" {
+		if err := a.plotCheck(k.plot, d, m); err != nil {
+			return err
+		}
+	}
+	if k.json {
+		return a.document(doc)
+	}
+	return write(a.out, doc.String())
+}
+
+func (a *app) refusedCheck(k *checkFlags, file string, err error) error {
+	found := urdf.Findings(err)
+	if k.json {
+		if err := a.document(checkDocument{
+			Errors: found, Warnings: []robot.Finding{}, Moving: []checkJoint{}, Bodies: []checkBody{}, Assumed: []string{},
+		}); err != nil {
+			return err
+		}
+	}
+	var b strings.Builder
+	findings(&b, "error", found)
+	fmt.Fprint(a.err, b.String())
+	return exit.Callsf("%s is refused: %s", gate.Escape(file), plural(len(found), "error"))
+}
+
+// checked says what the loader made of a description; m is nil where it can't be
+// moved, and why says why.
+func checked(d *robot.Description, m *robot.Model, why error) (checkDocument, error) {
+	doc := checkDocument{
+		OK: true, Robot: d.Name, Links: len(d.Links), Joints: len(d.Joints), DoF: d.DoF(), Root: d.Links[d.Root].Name,
+		Errors: []robot.Finding{}, Warnings: append([]robot.Finding{}, d.Warnings...),
+		Movable: m != nil, Moving: []checkJoint{}, Bodies: []checkBody{}, Assumed: []string{},
+	}
+	var limits []robot.JointLimits
+	if m != nil {
+		limits = m.Limits
+		doc.Warnings = append([]robot.Finding{}, m.Warnings...)
+		doc.Assumed = append(doc.Assumed, m.Assumed...)
+	} else {
+		for _, f := range urdf.Findings(why) {
+			f.Text = "it loads, but can't be moved: " + f.Text
+			doc.Warnings = append(doc.Warnings, f)
+		}
+		var err error
+		if limits, err = robot.NewLimits(d, nil); err != nil {
+			return doc, err
+		}
+	}
+	for i := range d.Joints {
+		j := &d.Joints[i]
+		if j.Type == robot.Fixed {
+			continue
+		}
+		c := checkJoint{Joint: j.Name, Type: j.Type.String(), Unit: j.Type.Unit(), Parent: d.Links[j.Parent].Name, Child: d.Links[j.Child].Name}
+		if j.Mimic != nil {
+			c.Mimics = d.Joints[j.Mimic.Joint].Name
+		}
+		if j.Active >= 0 {
+			c.Limits = &limits[j.Active]
+		}
+		doc.Moving = append(doc.Moving, c)
+	}
+	for i := range d.Links {
+		for _, c := range d.Links[i].Colliders {
+			b := checkBody{Link: d.Links[i].Name, Kind: c.Geometry.Kind.String()}
+			if c.Geometry.Kind == robot.MeshGeometry {
+				read := c.Geometry.Mesh != nil && len(c.Geometry.Mesh.Triangles) > 0
+				b.Read = &read
+				if c.Geometry.Mesh != nil {
+					b.Mesh = c.Geometry.Mesh.File
+				}
+			}
+			doc.Bodies = append(doc.Bodies, b)
+		}
+	}
+	return doc, nil
+}
+
+// String is the document for people.
+func (d *checkDocument) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s loads: %s, %s, %d degrees of freedom, root %s\n", gate.Escape(d.Robot),
+		plural(d.Links, "link"), plural(d.Joints, "joint"), d.DoF, gate.Escape(d.Root))
+	for _, j := range d.Moving {
+		fmt.Fprintf(&b, "  %-28s %-10s %s\n", gate.Escape(j.Joint), j.Type, j.limits())
+	}
+	kinds := map[string]int{}
+	var order []string
+	for _, c := range d.Bodies {
+		if kinds[c.Kind]++; kinds[c.Kind] == 1 {
+			order = append(order, c.Kind)
+		}
+	}
+	b.WriteString("collision bodies:")
+	if len(order) == 0 {
+		b.WriteString(" none")
+	}
+	for _, k := range order {
+		fmt.Fprintf(&b, " %s × %d", k, kinds[k])
+	}
+	b.WriteByte('\n')
+	for _, s := range d.Assumed {
+		fmt.Fprintf(&b, "assumed: %s\n", gate.Escape(s))
+	}
+	findings(&b, "warning", d.Warnings)
+	return b.String()
+}
+
+func (j *checkJoint) limits() string {
+	if j.Limits == nil {
+		return "follows " + gate.Escape(j.Mimics)
+	}
+	l := j.Limits
+	out := "unbounded"
+	if l.Bounded {
+		out = fmt.Sprintf("%g to %g %s", l.Lower, l.Upper, j.Unit)
+	}
+	if l.Velocity > 0 {
+		out += fmt.Sprintf(", %g %s/s", l.Velocity, j.Unit)
+	} else {
+		out += ", speed limit unknown: it can't be moved"
+	}
+	if l.Acceleration > 0 {
+		out += fmt.Sprintf(", %g %s/s²", l.Acceleration, j.Unit)
+	}
+	if len(l.Assumed) > 0 {
+		out += " (assumed: " + strings.Join(l.Assumed, ", ") + ")"
+	}
+	return out
+}
+
+func findings(b *strings.Builder, kind string, fs []robot.Finding) {
+	for _, f := range fs {
+		b.WriteString(kind)
+		if f.Line > 0 {
+			fmt.Fprintf(b, ", line %d", f.Line)
+		}
+		if f.Where != "" && f.File == "" || f.Where != "" && !strings.HasPrefix(f.Where, f.File) {
+			fmt.Fprintf(b, ", %s", gate.Escape(f.Where))
+		}
+		fmt.Fprintf(b, ": %s\n", gate.Escape(f.Text))
+	}
+}
+
+func (a *app) plotCheck(path string, d *robot.Description, m *robot.Model) error {
+	q := middle(d)
+	if m == nil {
+		m = &robot.Model{Description: d}
+	} else {
+		q = m.Home
+	}
+	poses, err := linkPoses(d, q)
+	if err != nil {
+		return exit.Bridgef("--plot: %w", err)
+	}
+	arm := chart.Arm{Title: d.Name, Model: m, End: poses, Frames: true}
+	if err := chart.Save(path, func(w io.Writer) error { return chart.DrawArm(w, arm) }); err != nil {
+		return exit.Bridgef("--plot: %w", err)
+	}
+	fmt.Fprintf(a.err, "wrote %s\n", gate.Escape(path))
+	return nil
+}
