@@ -188,10 +188,13 @@ func TestRealRobots(t *testing.T) {
 	for _, row := range tsv(t, shared(t, "robots", "EXPECT.tsv")) {
 		t.Run(row[0], func(t *testing.T) {
 			d, err := urdf.ParseFile(urdf.Files{Description: shared(t, "robots", row[0])})
-			if row[1] != "load" { // xacro: refused with the line until it can be expanded
-				require.ErrorIs(t, err, robot.ErrCode(robot.CodeNotSupported))
+			if row[1] != "load" { // xacro: refused with the line where arguments or packages are missing
+				require.ErrorIs(t, err, robot.ErrCode(robot.CodeInvalidArgument))
 				require.Contains(t, err.Error(), "xacro")
 				require.Positive(t, urdf.Findings(err)[0].Line)
+				d, err = urdf.ParseFile(expandable(t, row[0]))
+				require.NoError(t, err)
+				require.Equal(t, expanded[row[0]], []int{len(d.Links), len(d.Joints), d.DoF()})
 				return
 			}
 			require.NoError(t, err)

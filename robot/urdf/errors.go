@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/urdf/xacro"
 )
 
 // Errors are all faults found in one file, in the order of its lines as far as
@@ -63,6 +64,7 @@ func Findings(err error) []robot.Finding {
 // report collects what is wrong and what is doubtful in one file.
 type report struct {
 	file                   string
+	src                    *xacro.Result // where lines come from; nil for a file read as it stands
 	errs                   Errors
 	warns                  []robot.Finding
 	moreErrors, moreWarned int
@@ -73,7 +75,9 @@ func (r *report) fail(code robot.Code, line int, format string, args ...any) {
 		r.moreErrors++
 		return
 	}
-	r.errs = append(r.errs, robot.Errf(code, at(r.file, line), format, args...))
+	e := robot.Errf(code, at(r.file, line), format, args...)
+	r.rename(e, line)
+	r.errs = append(r.errs, e)
 }
 
 func (r *report) bad(line int, format string, args ...any) {
@@ -89,7 +93,8 @@ func (r *report) warnCode(code robot.Code, line int, where, text string) {
 		r.moreWarned++
 		return
 	}
-	r.warns = append(r.warns, robot.Finding{File: r.file, Line: line, Where: where, Code: code, Text: text})
+	file, line := r.origin(line)
+	r.warns = append(r.warns, robot.Finding{File: file, Line: line, Where: where, Code: code, Text: text})
 }
 
 // warnings returns the warnings; the last one counts those that were left out.
@@ -204,7 +209,7 @@ func badName(s string) string {
 func (r *report) one(e *element, who, name string) *element {
 	all := e.all(name)
 	if len(all) > 1 {
-		r.bad(all[1].line, "%s: a second <%s>; the first is in line %d", who, name, all[0].line)
+		r.bad(all[1].line, "%s: a second <%s>; the first is in %s", who, name, r.line(all[0].line))
 	}
 	if len(all) == 0 {
 		return nil

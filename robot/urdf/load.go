@@ -19,14 +19,21 @@ type Source struct {
 
 // Load builds a model from a URDF and, where they are given, an SRDF and a
 // joint_limits.yaml.
+//
+// Those of a name that ends in .xacro are expanded first; relative names in both
+// start from Options.Dir.
 func Load(description, semantics, limits Source, opt Options) (*robot.Model, error) {
+	return load(description, semantics, limits, opt, opt)
+}
+
+func load(description, semantics, limits Source, opt, semOpt Options) (*robot.Model, error) {
 	d, err := Parse(description.Name, description.Data, opt)
 	if err != nil {
 		return nil, err
 	}
 	var sem *robot.Semantics
 	if semantics.Name != "" {
-		if sem, err = ParseSRDF(semantics.Name, semantics.Data); err != nil {
+		if sem, err = parseSRDF(semantics.Name, semantics.Data, semOpt); err != nil {
 			return nil, err
 		}
 	}
@@ -44,17 +51,29 @@ type Files struct {
 	Description, Semantics, Limits string
 	// Packages maps a package name to a folder on disk.
 	Packages map[string]string
+	// Args are the arguments of xacro files, which the description or the SRDF
+	// must then be.
+	Args map[string]string
 }
 
-// LoadFile builds a model from files. Relative mesh names may point into the
-// folder of the description and below, package:// names into Packages; links
-// out of those folders are not followed.
+// LoadFile builds a model from files. Relative names of meshes and includes may
+// point into the folder of the file and below or, where that folder is part of
+// one of Packages, anywhere in that package; package:// names point into
+// Packages. Links out of those folders are not followed.
 func LoadFile(f Files) (*robot.Model, error) {
-	opt, done, err := f.options()
+	opt, done, err := f.options(f.Description)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
+	semOpt := opt
+	if f.Semantics != "" && isXacro(f.Semantics) {
+		var doneToo func()
+		if semOpt, doneToo, err = f.options(f.Semantics); err != nil {
+			return nil, err
+		}
+		defer doneToo()
+	}
 	var src [3]Source
 	for i, name := range []string{f.Description, f.Semantics, f.Limits} {
 		if name == "" {
@@ -66,12 +85,12 @@ func LoadFile(f Files) (*robot.Model, error) {
 		}
 		src[i] = Source{Name: name, Data: data}
 	}
-	return Load(src[0], src[1], src[2], opt)
+	return load(src[0], src[1], src[2], opt, semOpt)
 }
 
 // ParseFile reads one URDF file from disk, as LoadFile does.
 func ParseFile(f Files) (*robot.Description, error) {
-	opt, done, err := f.options()
+	opt, done, err := f.options(f.Description)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +102,13 @@ func ParseFile(f Files) (*robot.Description, error) {
 	return Parse(f.Description, data, opt)
 }
 
-// options opens the folders that meshes may be read from; done closes them.
-func (f Files) options() (opt Options, done func(), err error) {
+// options opens the folders that files named by file may be read from; done
+// closes them.
+func (f Files) options(file string) (opt Options, done func(), err error) {
+	if len(f.Args) > 0 && !isXacro(f.Description) && !isXacro(f.Semantics) {
+		return opt, nil, robot.Errf(robot.CodeInvalidArgument, f.Description, "arguments are given, but only .xacro files take any")
+	}
+	opt.Args = f.Args
 	var open []*os.Root
 	done = func() {
 		for _, r := range open {
@@ -99,9 +123,11 @@ func (f Files) options() (opt Options, done func(), err error) {
 		open = append(open, r)
 		return r.FS(), nil
 	}
-	if opt.Files, err = root(filepath.Dir(f.Description)); err != nil {
+	dir, within := f.packageOf(filepath.Dir(file))
+	if opt.Files, err = root(dir); err != nil {
 		return opt, done, err
 	}
+	opt.Dir = within
 	opt.Packages = make(map[string]fs.FS, len(f.Packages))
 	for name, dir := range f.Packages {
 		if opt.Packages[name], err = root(dir); err != nil {

@@ -22,6 +22,8 @@ type Options struct {
 	// Packages maps what stands after package:// to the folder that it names. A
 	// key may hold slashes; the longest that matches counts.
 	Packages map[string]fs.FS
+	// Args are the arguments of a xacro file.
+	Args map[string]string
 }
 
 // Parse reads a URDF document. file is only what errors and warnings call it.
@@ -34,7 +36,11 @@ type Options struct {
 // a joint are the narrower of the hard and the soft ones and of what the joints
 // that mimic it allow; a velocity limit likewise.
 //
-// It refuses: xacro elements, DOCTYPE and entities, a second document, numbers
+// A file whose name ends in .xacro is expanded first (package xacro), with what
+// Options gives; what is wrong with the expansion is then said of the line that
+// it came from, in whatever file that is.
+//
+// It refuses: xacro elements in any other file, DOCTYPE and entities, a second document, numbers
 // that are not finite decimals, wrong counts of values, duplicate names and
 // attributes, anything but one tree, floating and planar joints, missing or
 // swapped position limits, negative limits and masses, inertia that no body can
@@ -43,9 +49,13 @@ type Options struct {
 // element or attribute isn't known.
 func Parse(file string, data []byte, opt Options) (*robot.Description, error) {
 	p := &parser{report: report{file: file}, opt: opt}
-	root, err := parseXML(file, data, "robot", p.warn)
+	data, err := p.expand(data, opt, true)
 	if err != nil {
 		return nil, err
+	}
+	root, err := parseXML(file, data, "robot", p.warn)
+	if err != nil {
+		return nil, p.mapped(err)
 	}
 	p.hashPart(file, data, false)
 	d := p.robot(root)

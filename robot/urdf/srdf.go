@@ -10,11 +10,22 @@ import (
 // other groups, group states, end effectors and disabled collision pairs.
 // virtual_joint, passive_joint and the sphere approximations that planners add
 // are ignored. Names are held against the description by robot.NewModel.
+//
+// A file whose name ends in .xacro is expanded first, without arguments and
+// packages; Load hands it those of Options.
 func ParseSRDF(file string, data []byte) (*robot.Semantics, error) {
+	return parseSRDF(file, data, Options{})
+}
+
+func parseSRDF(file string, data []byte, opt Options) (*robot.Semantics, error) {
 	r := &report{file: file}
-	root, err := parseXML(file, data, "robot", r.warn)
+	data, err := r.expand(data, opt, false)
 	if err != nil {
 		return nil, err
+	}
+	root, err := parseXML(file, data, "robot", r.warn)
+	if err != nil {
+		return nil, r.mapped(err)
 	}
 	out := &robot.Semantics{File: file}
 	out.Name = r.name(root, "name")
@@ -47,6 +58,9 @@ func ParseSRDF(file string, data []byte) (*robot.Semantics, error) {
 		return nil, err
 	}
 	out.Warnings = r.warnings()
+	if r.src != nil {
+		r.topLines(out)
+	}
 	return out, nil
 }
 

@@ -19,7 +19,7 @@ func (p *parser) tree(d *robot.Description, links []rawLink, joints []rawJoint) 
 	index := make(map[string]int, len(links))
 	for i, l := range links {
 		if first, dup := index[l.Name]; dup {
-			p.bad(l.line, "link %q is defined twice; the first is in line %d", l.Name, links[first].line)
+			p.bad(l.line, "link %q is defined twice; the first is in %s", l.Name, p.line(links[first].line))
 			continue
 		}
 		index[l.Name] = i
@@ -33,7 +33,7 @@ func (p *parser) tree(d *robot.Description, links []rawLink, joints []rawJoint) 
 	for i := range joints {
 		j := &joints[i]
 		if first, dup := names[j.Name]; dup {
-			p.bad(j.line, "joint %q is defined twice; the first is in line %d", j.Name, joints[first].line)
+			p.bad(j.line, "joint %q is defined twice; the first is in %s", j.Name, p.line(joints[first].line))
 			continue
 		}
 		names[j.Name] = i

@@ -55,8 +55,11 @@ func (e *element) all(name string) []*element {
 	return out
 }
 
-// xacroNamespace is part of every namespace that xacro files declare for its elements.
-const xacroNamespace = "ros.org/wiki/xacro"
+// isXacroSpace reports whether a namespace is one that files declare for xacro's
+// elements; several spellings of the wiki's address are about.
+func isXacroSpace(uri string) bool {
+	return strings.Contains(uri, "ros.org") && strings.Contains(uri, "xacro")
+}
 
 // treeBuilder turns raw tokens into elements.
 type treeBuilder struct {
@@ -210,7 +213,7 @@ func (b *treeBuilder) place(sc *scope, line int) error {
 		uri, declared := b.resolve(el.prefix)
 		// The prefix decides only where nothing was declared for it: a file cut
 		// out of a xacro document must not pass for a plain one.
-		if strings.Contains(uri, xacroNamespace) || !declared && el.prefix == "xacro" {
+		if isXacroSpace(uri) || !declared && el.prefix == "xacro" {
 			return b.xacro(line, fmt.Sprintf("element <%s>", rawName(sc.raw)))
 		}
 		if !declared {
@@ -218,7 +221,7 @@ func (b *treeBuilder) place(sc *scope, line int) error {
 		}
 		el.vendor = true
 	} else {
-		if strings.Contains(sc.space, xacroNamespace) {
+		if isXacroSpace(sc.space) {
 			return b.xacro(line, fmt.Sprintf("element <%s>", rawName(sc.raw)))
 		}
 		el.vendor = sc.space != b.rootSpace
@@ -231,7 +234,7 @@ func (b *treeBuilder) place(sc *scope, line int) error {
 }
 
 func (b *treeBuilder) xacro(line int, what string) error {
-	return robot.Errf(robot.CodeNotSupported, at(b.file, line), "unexpanded xacro %s; expand the file first", what)
+	return robot.Errf(robot.CodeNotSupported, at(b.file, line), "unexpanded xacro %s; expand the file first, or name it .xacro", what)
 }
 
 func (b *treeBuilder) close(t xml.EndElement, line int) error {
