@@ -177,11 +177,13 @@ func TestFaultsOfExpansionsNameTheirSource(t *testing.T) {
 // Errors of an expanded SRDF name a line of its top file.
 func TestLinesOfAnExpandedSRDF(t *testing.T) {
 	dir := write(t, map[string]string{
-		"r.urdf":       `<robot name="r"><link name="a"/></robot>`,
+		"u/r.urdf":     `<robot name="r"><link name="a"/></robot>`,
+		"q/far/x":      "",
 		"r.srdf.xacro": xr + "\n<xacro:include filename='m.xacro'/>\n\n<xacro:g n='$(arg g)'/></robot>",
 		"m.xacro":      xr + "\n<xacro:macro name='g' params='n'>\n\n\n\n<group name='${n}'><link name='zz'/></group></xacro:macro></robot>",
 	})
-	f := urdf.Files{Description: filepath.Join(dir, "r.urdf"), Semantics: filepath.Join(dir, "r.srdf.xacro"), Args: map[string]string{"g": "arm"}}
+	f := urdf.Files{Description: filepath.Join(dir, "u", "r.urdf"), Semantics: filepath.Join(dir, "r.srdf.xacro"), Args: map[string]string{"g": "arm"}}
+	f.Packages = map[string]string{"q": filepath.Join(dir, "q", "far")} // of no concern to either
 	_, err := urdf.LoadFile(f)
 	require.ErrorContains(t, err, `r.srdf.xacro:4: group "arm": link "zz" doesn't exist`)
 	f.Semantics = ""

@@ -123,6 +123,7 @@ func TestScopes(t *testing.T) {
 		{`<xacro:property name="x" value="1"/><xacro:macro name="m"><xacro:property name="x" value="5" scope="global"/></xacro:macro><xacro:macro name="w"><xacro:m/></xacro:macro><xacro:w/><a v="${x}"/>`, `<a v=5></>`},
 		// What goes to the parent is evaluated first: it may need names of this scope.
 		{`<xacro:macro name="m" params="k"><xacro:property name="x" value="${k*2}" scope="parent"/></xacro:macro><xacro:macro name="w"><xacro:m k="4"/><a v="${x}"/></xacro:macro><xacro:w/><xacro:property name="x" default="0"/><a v="${x}"/>`, `<a v=8></><a v=0></>`},
+		{`<xacro:macro name="m" params="k"><xacro:property name="x" value="${k*2}" scope="global"/></xacro:macro><xacro:m k="4"/><a v="${x}"/>`, `<a v=8></>`},
 		// A macro sees its caller's properties.
 		{`<xacro:macro name="n"><a v="${y}"/></xacro:macro><xacro:macro name="w"><xacro:property name="y" value="3"/><xacro:n/></xacro:macro><xacro:w/>`, `<a v=3></>`},
 		{`<xacro:macro name="w"><xacro:property name="y" default="3"/><a v="${y}"/></xacro:macro><xacro:property name="y" value="2"/><xacro:w/>`, `<a v=2></>`},
