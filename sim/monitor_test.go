@@ -111,6 +111,17 @@ func TestMonitorMissesNothing(t *testing.T) {
 				require.LessOrEqual(t, math.Min(least, zone), span/parts+contactMargin, "contact where there is none")
 				return
 			}
+			if math.Abs(least-m.best.Distance) > 1e-3 {
+				// The monitor looks between the oracle's three looks of a step of some
+				// centimetres. Where they differ the oracle has to look as closely.
+				const closely = 1000
+				for s := range closely {
+					for i := range q {
+						mid[i] = q[i] - dq[i]*float64(s)/closely
+					}
+					least = math.Min(least, bruteDistance(brute, mid, false))
+				}
+			}
 			require.InDelta(t, least, m.best.Distance, 1e-3, "smallest clearance is right to 1 mm")
 		}
 	})
