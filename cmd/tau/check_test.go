@@ -157,7 +157,7 @@ func TestCheckSaysWhatCountsOfMimics(t *testing.T) {
 func TestCheckOfRealRobots(t *testing.T) {
 	for _, row := range rows(t, cases(t, "robots", "EXPECT.tsv")) {
 		doc := checkJSON(t, cases(t, "robots", row[0]))
-		if row[1] != "load" { // xacro: refused with the line until it is expanded here
+		if row[1] != "load" { // xacro without its arguments and packages: refused with the line
 			require.False(t, doc.OK, row[0])
 			require.Contains(t, doc.Errors[0].Text, "xacro")
 			require.Positive(t, doc.Errors[0].Line)
@@ -279,5 +279,28 @@ func TestCheckFlagsThatMakeNoSense(t *testing.T) {
 	usage(t, check(file, "--arg", "=1"), "NAME=VALUE")
 	usage(t, check(file, "--arg", "x=1", "--arg", "x=2"), "twice")
 	usage(t, check(file, "--arg", "x=1"), "xacro arguments need a xacro file")
-	usage(t, check(fileOf(t, "x.xacro", "<robot/>"), "--arg", "x=1"), "isn't built yet")
+}
+
+// A xacro file is expanded with its arguments; a missing one is refused by line.
+func TestCheckExpandsXacro(t *testing.T) {
+	own := fileOf(t, "own.urdf.xacro", `<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="$(arg name)">
+  <xacro:macro name="segment" params="n"><link name="l${n}"/></xacro:macro>
+  <xacro:segment n="1"/>
+  <xacro:segment n="2"/>
+  <joint name="j" type="prismatic"><parent link="l1"/><child link="l2"/>
+    <limit lower="0" upper="${2*0.25}" velocity="1" effort="1"/></joint>
+</robot>`)
+	doc := checkJSON(t, own, "--arg", "name=two")
+	require.True(t, doc.OK, "%v", doc.Errors)
+	require.Equal(t, "two", doc.Robot)
+	require.Equal(t, []int{2, 1, 1}, []int{doc.Links, doc.Joints, doc.DoF})
+	doc = checkJSON(t, own)
+	require.False(t, doc.OK)
+	require.Equal(t, 1, doc.Errors[0].Line)
+	require.Contains(t, doc.Errors[0].Text, `"name"`)
+
+	doc = checkJSON(t, cases(t, "robots", "ur5e_xacro", "urdf", "ur.urdf.xacro"),
+		"--package", "ur_description="+cases(t, "robots", "ur5e_xacro"), "--arg", "ur_type=ur5e", "--arg", "name=ur")
+	require.True(t, doc.OK, "%v", doc.Errors)
+	require.Equal(t, 6, doc.DoF)
 }

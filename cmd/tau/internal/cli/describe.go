@@ -54,7 +54,8 @@ func (d *descriptionFlags) files(description string) (urdf.Files, error) {
 		}
 		f.Packages[name] = dir
 	}
-	if err := d.checkArgs(description); err != nil {
+	var err error
+	if f.Args, err = d.xacroArgs(description); err != nil {
 		return f, err
 	}
 	for _, name := range []string{description, d.srdf, d.limits} {
@@ -68,25 +69,22 @@ func (d *descriptionFlags) files(description string) (urdf.Files, error) {
 	return f, nil
 }
 
-func (d *descriptionFlags) checkArgs(description string) error {
-	seen := map[string]bool{}
+func (d *descriptionFlags) xacroArgs(description string) (map[string]string, error) {
+	args := map[string]string{}
 	for _, a := range d.args {
-		name, _, ok := strings.Cut(a, "=")
+		name, value, ok := strings.Cut(a, "=")
 		if !ok || name == "" {
-			return fmt.Errorf("--arg %q: want NAME=VALUE", a)
+			return nil, fmt.Errorf("--arg %q: want NAME=VALUE", a)
 		}
-		if seen[name] {
-			return fmt.Errorf("--arg: %q is there twice", name)
+		if _, twice := args[name]; twice {
+			return nil, fmt.Errorf("--arg: %q is there twice", name)
 		}
-		seen[name] = true
+		args[name] = value
 	}
-	switch {
-	case len(d.args) == 0:
-		return nil
-	case filepath.Ext(description) == ".xacro":
-		return fmt.Errorf("--arg: expanding xacro isn't built yet; expand %s to a URDF first", description)
+	if len(args) > 0 && filepath.Ext(description) != ".xacro" {
+		return nil, fmt.Errorf("--arg: xacro arguments need a xacro file, and %s is none", description)
 	}
-	return fmt.Errorf("--arg: xacro arguments need a xacro file, and %s is none", description)
+	return args, nil
 }
 
 // readable refuses what isn't a file that can be opened. It is asked before
