@@ -23,6 +23,7 @@ type Actuator struct {
 	Upper  float64 `json:"upper"`
 	OnStop string  `json:"on_stop"`      // "hold", "off", "unchanged"
 	OnLost string  `json:"on_lost_link"` // the same
+	Off    float64 `json:"off"`          // the value that "off" stands for, and that it starts with
 }
 
 // Info says what a backend is and what it can measure. It doesn't change during
@@ -47,6 +48,17 @@ type Grip struct {
 	MaxEffort float64 // N·m or N at the gripper joint, > 0
 }
 
+// Seek makes a motion one that looks for a joint's reference switch: it ends early
+// where the switch closes, and the joint is then known to be at Switch. All other
+// joints hold.
+type Seek struct {
+	Joint     int     // position in q
+	Switch    float64 // where the switch closes, rad or m
+	Direction float64 // -1 towards the lower end, +1 towards the upper one
+	Speed     float64 // largest speed of the search, rad/s or m/s
+	Travel    float64 // largest travel of the search, rad or m
+}
+
 // Motion is what a person approved: a trajectory and the bounds in which it may run.
 type Motion struct {
 	ID         string // the call's id
@@ -59,6 +71,10 @@ type Motion struct {
 	// motion, rad or m; beyond it the backend faults with DEVIATION.
 	MaxDeviation []float64
 	Grip         *Grip // nil for ordinary motions
+	// Seek is nil for ordinary motions. With it the joint's own limits of position
+	// don't bind on the way, since where it is isn't known: Seek's bounds do. A
+	// switch that isn't found in that travel faults with NOT_CALIBRATED.
+	Seek *Seek
 }
 
 // Progress is what a backend reports during a motion, at least 20 times a second

@@ -56,7 +56,7 @@ type brakeTimes struct {
 
 func planBrake(v, a float64, lim JointLimits) brakeTimes {
 	var b brakeTimes
-	if !finite(v) || !finite(a) || lim.Validate("") != nil {
+	if !finite(v) || !finite(a) || lim.Validate("") != nil || lim.Velocity == 0 {
 		return b
 	}
 	am, jm := lim.Acceleration, lim.Jerk

@@ -68,6 +68,12 @@ func line(v, a []float64, limits []JointLimits) (direction []float64, vs, as flo
 		if l.Validate("") != nil || !finite(v[i]) || !finite(a[i]) {
 			return nil, 0, 0, false
 		}
+		if l.Velocity == 0 {
+			if v[i] != 0 || a[i] != 0 {
+				return nil, 0, 0, false
+			}
+			continue // it holds
+		}
 		if u := math.Abs(v[i]) / l.Velocity; u > useV {
 			useV, iv = u, i
 		}

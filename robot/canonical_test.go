@@ -48,6 +48,8 @@ func leaves(t *testing.T, path string, v reflect.Value, visit func(path string, 
 		for i := range v.Len() {
 			leaves(t, path, v.Index(i), visit)
 		}
+	case reflect.Int:
+		change(of(int(v.Int()) - 1))
 	default:
 		require.Fail(t, "a kind of field that this test doesn't know", "%s is a %s", path, v.Kind())
 	}
@@ -57,6 +59,7 @@ func leaves(t *testing.T, path string, v reflect.Value, visit func(path string, 
 // that Motion.AppendCanonical says it leaves out.
 func TestEveryFieldIsEncoded(t *testing.T) {
 	tr, m, r := sample(t), sampleMotion(t), sampleRehearsal()
+	m.Seek = &Seek{Joint: 1, Switch: -0.5, Direction: -1, Speed: 0.1, Travel: 0.2}
 	for name, tt := range map[string]struct {
 		value  reflect.Value
 		encode func() []byte
@@ -64,7 +67,7 @@ func TestEveryFieldIsEncoded(t *testing.T) {
 		leaves int // how many there are, so that a walk that stops early is seen
 	}{
 		"Trajectory": {reflect.ValueOf(&tr).Elem(), func() []byte { return tr.AppendCanonical(nil) }, func() [32]byte { return tr.Digest() }, 125},
-		"Motion":     {reflect.ValueOf(&m).Elem(), func() []byte { return m.AppendCanonical(nil) }, func() [32]byte { return m.Digest() }, 137},
+		"Motion":     {reflect.ValueOf(&m).Elem(), func() []byte { return m.AppendCanonical(nil) }, func() [32]byte { return m.Digest() }, 143},
 		"Rehearsal":  {reflect.ValueOf(&r).Elem(), func() []byte { return r.AppendCanonical(nil) }, func() [32]byte { return r.Digest() }, 51},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,9 +42,14 @@ type Model struct {
 	// not a collision: neighbours, and pairs that the semantic description
 	// disables.
 	Allowed [][2]int
-	Assumed []string // what of the whole model was assumed rather than known
+	// Actuators are what can be set beside the joints, Base and References what Equip
+	// has added; empty and nil for a robot of joints alone.
+	Actuators  []Actuator
+	Base       *Base
+	References []Reference // by joint
+	Assumed    []string    // what of the whole model was assumed rather than known
 	// ModelHash is a SHA-256 over the description's hash and a canonical
-	// encoding of limits, groups, tip, home, gripper and allowed pairs.
+	// encoding of limits, groups, tip, home, gripper, allowed pairs and equipment.
 	ModelHash [32]byte
 }
 

@@ -75,7 +75,7 @@ func (e *encoder) geometry(g Geometry) {
 
 // hash covers the description's hash and everything that NewModel adds.
 func (m *Model) hash() [32]byte {
-	e := newEncoder("tau robot model 1")
+	e := newEncoder("tau robot model 2")
 	e.h.Write(m.Hash[:])
 	e.num(len(m.Limits))
 	for _, l := range m.Limits {
@@ -111,5 +111,28 @@ func (m *Model) hash() [32]byte {
 	for _, a := range m.Assumed {
 		e.str(a)
 	}
+	m.hashEquipment(e)
 	return e.sum()
+}
+
+func (m *Model) hashEquipment(e *encoder) {
+	e.num(len(m.Actuators))
+	for _, a := range m.Actuators {
+		for _, s := range []string{a.Name, a.Kind, a.Unit, a.OnStop, a.OnLost} {
+			e.str(s)
+		}
+		e.float(a.Lower, a.Upper, a.Off)
+	}
+	e.flag(m.Base != nil)
+	if b := m.Base; b != nil {
+		for _, i := range []int{b.X, b.Y, b.Yaw, b.Left, b.Right} {
+			e.num(i)
+		}
+		e.float(b.Radius, b.Track)
+	}
+	e.num(len(m.References))
+	for _, r := range m.References {
+		e.num(r.Joint)
+		e.float(r.Switch, r.Direction, r.Speed, r.Travel)
+	}
 }

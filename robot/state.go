@@ -10,6 +10,13 @@ type Fault struct {
 	Since time.Time `json:"since"`
 }
 
+// ActuatorState is the value of an actuator beside the joints, in its unit.
+type ActuatorState struct {
+	Name     string  `json:"name"`
+	Value    float64 `json:"value"`
+	Measured bool    `json:"measured"` // false: what was last commanded and acknowledged
+}
+
 // State is one measurement of a robot. Slices have one element for each active
 // joint, or are nil where that isn't measured; the receiver owns them.
 type State struct {
@@ -25,6 +32,13 @@ type State struct {
 	// StopEpoch counts the stops that this backend has seen. A Motion carries
 	// the epoch that it was prepared in.
 	StopEpoch uint64
+	// Unreferenced says of each active joint that its position isn't known until it
+	// has found its switch; nil: all are known. Only a Motion with a Seek may run
+	// while one isn't; any other is NOT_CALIBRATED.
+	Unreferenced []bool
+	// Actuators are the values of what stands beside the joints, in the order of
+	// Model.Actuators; nil where there are none.
+	Actuators []ActuatorState
 	// Held names the scene body that the gripper holds, "" for none or unknown.
 	Held string
 	// HeldPose is where the held body is, tip link from body; nil where nothing
@@ -39,5 +53,7 @@ func (s State) Clone() State {
 	s.Efforts = append([]float64(nil), s.Efforts...)
 	s.Setpoints = append([]float64(nil), s.Setpoints...)
 	s.Faults = append([]Fault(nil), s.Faults...)
+	s.Unreferenced = append([]bool(nil), s.Unreferenced...)
+	s.Actuators = append([]ActuatorState(nil), s.Actuators...)
 	return s
 }

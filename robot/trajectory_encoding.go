@@ -12,7 +12,7 @@ import (
 // whatever changes the fields of what is encoded, or their order, raises it.
 const (
 	trajectoryMagic = "tau.trj\x01"
-	motionMagic     = "tau.mot\x01"
+	motionMagic     = "tau.mot\x02"
 	rehearsalMagic  = "tau.reh\x01"
 )
 

@@ -9,8 +9,9 @@ import (
 // limits, or nil. It is what a backend's Execute refuses before it looks at the
 // robot: a trajectory about other joints or in another order, whatever
 // Trajectory.Validate refuses, tolerances that aren't one finite number above 0
-// for each joint, and a grip without such an effort. ID and Epoch are for the
-// backend to judge.
+// for each joint, a grip without such an effort, and a search that moves another
+// joint, the other way, or beyond its own bounds. ID and Epoch are for the backend
+// to judge.
 func (m Motion) Validate(joints []string, limits []JointLimits) error {
 	t := &m.Trajectory
 	if len(t.Joints) != len(joints) {
@@ -19,6 +20,12 @@ func (m Motion) Validate(joints []string, limits []JointLimits) error {
 	for i, name := range joints {
 		if t.Joints[i] != name {
 			return Errf(CodeInvalidArgument, "joints", "joint %d of the trajectory is %q, the robot's is %q", i, t.Joints[i], name)
+		}
+	}
+	if m.Seek != nil {
+		var err error
+		if limits, err = m.Seek.limits(t, limits); err != nil {
+			return err
 		}
 	}
 	if err := t.Validate(limits); err != nil {
@@ -45,11 +52,55 @@ func (m Motion) Validate(joints []string, limits []JointLimits) error {
 	return nil
 }
 
+// limits returns the limits that a search is held to: its own bounds for the joint
+// that searches, no motion at all for the others, wherever they stand.
+func (s *Seek) limits(t *Trajectory, limits []JointLimits) ([]JointLimits, error) {
+	if len(limits) != len(t.Joints) || s.Joint < 0 || s.Joint >= len(limits) {
+		return nil, Errf(CodeInvalidArgument, "seek.joint", "joint %d of %d", s.Joint, len(t.Joints))
+	}
+	name := t.Joints[s.Joint]
+	for _, b := range [...]struct {
+		what  string
+		value float64
+	}{{"speed", s.Speed}, {"travel", s.Travel}} {
+		if !(b.value > 0) || !finite(b.value) {
+			return nil, LimitErr(CodeInvalidArgument, "seek."+b.what, b.value, 0, "", "a search's "+b.what+" must be finite and above 0")
+		}
+	}
+	l := limits[s.Joint]
+	switch {
+	case s.Direction != 1 && s.Direction != -1:
+		return nil, Errf(CodeInvalidArgument, "seek.direction", "is %g, neither 1 nor -1", s.Direction)
+	case !finite(s.Switch) || l.Bounded && (s.Switch < l.Lower || s.Switch > l.Upper):
+		return nil, Errf(CodeInvalidArgument, "seek.switch", "%g isn't within the limits of %s", s.Switch, name)
+	case s.Speed > l.Velocity:
+		return nil, LimitErr(CodeSpeedLimit, name, s.Speed, l.Velocity, "(rad or m)/s", "the search is faster than the joint may be")
+	}
+	out := append([]JointLimits(nil), limits...)
+	start := t.Start()
+	for i := range out {
+		if i >= len(start) {
+			break // a shape that Validate refuses
+		}
+		o := &out[i]
+		o.Bounded, o.Lower, o.Upper = true, start[i], start[i]
+		switch {
+		case i != s.Joint: // it holds
+		case s.Direction > 0:
+			o.Upper += s.Travel
+		default:
+			o.Lower -= s.Travel
+		}
+	}
+	out[s.Joint].Velocity = s.Speed
+	return out, nil
+}
+
 // AppendCanonical appends the canonical encoding of what a motion does and in
 // which bounds: the header "tau.mot" and a version byte, the trajectory's
-// encoding, StartTolerance, MaxDeviation, and a byte that says whether there is a
-// Grip, with its MaxEffort after it if there is. Numbers and lists are encoded as
-// in a trajectory.
+// encoding, StartTolerance, MaxDeviation, a byte that says whether there is a Grip,
+// with its MaxEffort after it if there is, and another for a Seek, with its fields
+// in their order after it. Numbers and lists are encoded as in a trajectory.
 //
 // ID and Epoch aren't part of it. They say which call a motion belongs to and
 // which stops it has outlived, and both are given again when a stored motion is
@@ -61,9 +112,19 @@ func (m Motion) AppendCanonical(dst []byte) []byte {
 	dst = appendFloats(dst, m.StartTolerance)
 	dst = appendFloats(dst, m.MaxDeviation)
 	if m.Grip == nil {
+		dst = append(dst, 0)
+	} else {
+		dst = appendFloat(append(dst, 1), m.Grip.MaxEffort)
+	}
+	s := m.Seek
+	if s == nil {
 		return append(dst, 0)
 	}
-	return appendFloat(append(dst, 1), m.Grip.MaxEffort)
+	dst = appendCount(append(dst, 1), s.Joint)
+	for _, x := range [...]float64{s.Switch, s.Direction, s.Speed, s.Travel} {
+		dst = appendFloat(dst, x)
+	}
+	return dst
 }
 
 // Digest returns the SHA-256 of the canonical encoding, and so is the same for
@@ -81,6 +142,15 @@ func DecodeMotion(data []byte) (Motion, error) {
 	m.MaxDeviation = d.floatsFor(n)
 	if d.flag() {
 		m.Grip = &Grip{MaxEffort: d.float()}
+	}
+	if d.flag() {
+		at := d.off
+		s := &Seek{Joint: d.count(0), Switch: d.float(), Direction: d.float(), Speed: d.float(), Travel: d.float()}
+		if s.Joint >= n && d.err == nil {
+			d.off = at
+			d.fail("a switch of joint %d of %d", s.Joint, n)
+		}
+		m.Seek = s
 	}
 	return m, d.end()
 }

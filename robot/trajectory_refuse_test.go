@@ -88,7 +88,7 @@ func TestCase45_NaNInfAndWrongCountsAreRefused(t *testing.T) {
 
 func TestCase46_LimitsThatAreNoneAreRefused(t *testing.T) {
 	tr := sample(t)
-	for _, bad := range []float64{math.NaN(), math.Inf(1), 0, -5} {
+	for _, bad := range []float64{math.NaN(), math.Inf(1), -5, 0} {
 		for what, field := range map[string]func(*JointLimits) *float64{
 			"velocity":     func(l *JointLimits) *float64 { return &l.Velocity },
 			"acceleration": func(l *JointLimits) *float64 { return &l.Acceleration },
@@ -96,7 +96,11 @@ func TestCase46_LimitsThatAreNoneAreRefused(t *testing.T) {
 		} {
 			limits := sampleLimits()
 			*field(&limits[1]) = bad
-			e := requireCode(t, tr.Validate(limits), CodeInvalidArgument, "down")
+			code := CodeInvalidArgument
+			if bad == 0 && what == "velocity" { // one that nothing gave: it permits no motion
+				code = CodeSpeedLimit
+			}
+			e := requireCode(t, tr.Validate(limits), code, "down")
 			require.Contains(t, e.Text, what)
 		}
 	}

@@ -140,7 +140,7 @@ func TestValidateFindsExtrema(t *testing.T) {
 		} {
 			tight := wide
 			tt.edit(&tight)
-			if tight.Lower > tight.Upper || tight.Velocity <= 0 {
+			if tight.Lower > tight.Upper || tight.Velocity <= 0 || s.Q[0] < tight.Lower || s.Q[0] > tight.Upper {
 				continue
 			}
 			require.ErrorIs(t, check(tight), ErrCode(tt.code))
@@ -179,7 +179,9 @@ func TestValidateLimits(t *testing.T) {
 	e := requireCode(t, tr.Validate(edit(func(l *JointLimits) { l.Upper = 0.999 })), CodeJointLimit, joint)
 	require.InDelta(t, 0.999, e.Limit.Value, 0)
 	require.Greater(t, e.Value.Value, 0.999)
-	requireCode(t, tr.Validate(edit(func(l *JointLimits) { l.Lower = 1e-6 })), CodeJointLimit, joint)
+	low := sampleLimits()
+	low[1].Bounded, low[1].Lower, low[1].Upper = true, -0.5+1e-6, 0
+	requireCode(t, tr.Validate(low), CodeJointLimit, "down")
 	e = requireCode(t, tr.Validate(edit(func(l *JointLimits) { l.Velocity = 0.99 })), CodeSpeedLimit, joint)
 	require.Contains(t, e.Text, "velocity")
 	e = requireCode(t, tr.Validate(edit(func(l *JointLimits) { l.Acceleration = 1.99 })), CodeSpeedLimit, joint)

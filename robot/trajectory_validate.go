@@ -22,8 +22,9 @@ const (
 )
 
 // Validate reports, as an Error with CodeInvalidArgument that names the joint,
-// whether a limit can't be one: not finite, not positive, or a lower position
-// limit above the upper one.
+// whether a limit can't be one: not finite, negative, or a lower position limit
+// above the upper one. A velocity of 0 is one that nothing gave, and permits no
+// motion; only with it may acceleration and jerk be 0 too.
 func (l JointLimits) Validate(joint string) error {
 	for _, r := range [...]struct {
 		name, unit string
@@ -33,7 +34,7 @@ func (l JointLimits) Validate(joint string) error {
 		{"acceleration", "rad/s² or m/s²", l.Acceleration},
 		{"jerk", "rad/s³ or m/s³", l.Jerk},
 	} {
-		if !(r.value > 0) || math.IsInf(r.value, 0) {
+		if !(r.value >= 0) || r.value == 0 && l.Velocity != 0 || math.IsInf(r.value, 0) {
 			return &Error{
 				Code: CodeInvalidArgument, Where: joint,
 				Text:  "the " + r.name + " limit must be finite and above 0",
@@ -75,7 +76,8 @@ func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 //     acceleration, within the tolerances above;
 //   - it starts and ends at rest;
 //   - everywhere, not only at samples, position is within its limits (else
-//     CodeJointLimit) and velocity, acceleration and jerk are within theirs (else
+//     CodeJointLimit; a joint that starts outside may only move towards them until
+//     it is inside) and velocity, acceleration and jerk are within theirs (else
 //     CodeSpeedLimit). In a segment position is a cubic, velocity a parabola and
 //     acceleration a line, so the extrema are known in closed form.
 //
@@ -187,6 +189,10 @@ func (t Trajectory) validateJoint(k, i int, start float64, lim JointLimits) erro
 			return rateErr(name, "velocity", start+at, v, lim.Velocity, "/s")
 		}
 	}
+	lim, err := lim.wayIn(name, start, s, i, tv)
+	if err != nil {
+		return err
+	}
 	r1, r2 := standstills(v0, a0, j)
 	for _, at := range [...]float64{0, inside(r1, s.Duration), inside(r2, s.Duration), s.Duration} {
 		q, _, _ := cubic(q0, v0, a0, j, at)
@@ -210,6 +216,35 @@ func (t Trajectory) validateJoint(k, i int, start float64, lim JointLimits) erro
 		return jump(name, text, "acceleration", start+s.Duration, aEnd, 0, ta, "/s²")
 	}
 	return nil
+}
+
+// wayIn returns the limits of position that bind joint i during a segment. They are
+// the joint's own, but where the segment starts outside of one: there the joint may
+// go no farther out and has to move inwards all the time, so that the segment's
+// start is as far out as it gets. Only the first segments of a trajectory can start
+// outside, since a segment that starts inside has to end inside.
+func (l JointLimits) wayIn(name string, start float64, s *Segment, i int, tv float64) (JointLimits, error) {
+	q0 := s.Q[i]
+	tol := PositionTolerance + PositionRounding*math.Abs(q0)
+	below, above := l.Bounded && q0 < l.Lower-tol, l.Bounded && q0 > l.Upper+tol
+	if !below && !above {
+		return l, nil
+	}
+	for _, at := range [...]float64{0, inside(-s.A[i]/s.J[i], s.Duration), s.Duration} {
+		_, v, _ := cubic(q0, s.V[i], s.A[i], s.J[i], at)
+		if below && v < -tv {
+			return l, positionErr(name, "below its lower limit and moves away from it", start+at, q0, l.Lower)
+		}
+		if above && v > tv {
+			return l, positionErr(name, "above its upper limit and moves away from it", start+at, q0, l.Upper)
+		}
+	}
+	if below {
+		l.Lower = q0
+	} else {
+		l.Upper = q0
+	}
+	return l, nil
 }
 
 // inside returns t if it is within a segment of length d, else 0, the segment's
@@ -242,7 +277,7 @@ func jump(joint, text, what string, t, got, want, tol float64, per string) error
 }
 
 func rateErr(joint, what string, t, value, limit float64, per string) error {
-	return LimitErr(CodeSpeedLimit, joint, value, math.Copysign(limit, value), "(rad or m)"+per,
+	return LimitErr(CodeSpeedLimit, joint, value, math.Copysign(limit, value)+0, "(rad or m)"+per,
 		fmt.Sprintf("the %s at %.6g s is beyond its limit", what, t))
 }
 

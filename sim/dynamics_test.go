@@ -181,7 +181,7 @@ func TestCase46_LimitsThatAreNoneFailAtStartUp(t *testing.T) {
 		"NaN":           func(l *robot.JointLimits) { l.Velocity = math.NaN() },
 		"negative":      func(l *robot.JointLimits) { l.Acceleration = -5 },
 		"infinite":      func(l *robot.JointLimits) { l.Jerk = math.Inf(1) },
-		"zero":          func(l *robot.JointLimits) { l.Velocity = 0 },
+		"zero":          func(l *robot.JointLimits) { l.Acceleration = 0 },
 		"NaN effort":    func(l *robot.JointLimits) { l.Effort = math.NaN() },
 		"lower > upper": func(l *robot.JointLimits) { l.Bounded, l.Lower, l.Upper = true, 1, -1 },
 	} {

@@ -130,6 +130,6 @@ func TestBrakeAlongLineNeedsALine(t *testing.T) {
 			}
 		})
 	}
-	_, ok := robot.BrakeAlongLine(names, q, q, q, make([]robot.JointLimits, 2))
+	_, ok := robot.BrakeAlongLine(names, q, []float64{0.5, 0}, q, make([]robot.JointLimits, 2))
 	require.False(t, ok, "without limits there is no telling")
 }
