@@ -222,22 +222,3 @@ func TestPlanRefusesWithTheGatesCodes(t *testing.T) {
 	_, err = Plan(t.Context(), model, robot.Scene{}, []float64{99, 0, 0, 0, 0, 0}, 0, "home", nil)
 	require.NotEmpty(t, gate.CodeOf(err), "%v", err)
 }
-
-func TestLoadNamesWhatIsWrong(t *testing.T) {
-	dir := t.TempDir()
-	bad := filepath.Join(dir, "bad.urdf")
-	require.NoError(t, os.WriteFile(bad, []byte("<robot name='x'>\n<link/>\n</robot>"), 0o600))
-	scene := filepath.Join(dir, "scene.json")
-	require.NoError(t, os.WriteFile(scene, []byte("{\n  \"nonsense\": 1\n}"), 0o600))
-	for text, s := range map[string]Source{
-		bad + ":2":           {Robot: bad},
-		"scene.json":         {Robot: "so101", Scene: scene},
-		"neither a built-in": {Robot: "dir/arm"},
-		"no built-in robot":  {Robot: "hal"},
-		"go with a .urdf":    {Robot: "so101", SRDF: "x.srdf"},
-	} {
-		_, _, err := Load(s)
-		require.ErrorContains(t, err, text)
-		require.NotEmpty(t, robot.CodeOf(err))
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+	"github.com/tau-robot/tau/cmd/tau/internal/source"
 )
 
 func TestASignalEndsAStartThatHangs(t *testing.T) {
@@ -71,7 +72,7 @@ func TestARobotThatCantBeSimulatedIsAUsageError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "still.urdf")
 	require.NoError(t, os.WriteFile(file, []byte(still), 0o600))
 	var err error
-	s.Model, s.Scene, err = Load(Source{Robot: file})
+	s.Model, err = source.Robot{Name: file}.Model()
 	require.NoError(t, err, "it is a description")
 	r := &run{sig: signals{c: make(chan os.Signal)}}
 	_, err = r.start(func() (*Host, error) { return Start(s) })

@@ -3,19 +3,22 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/chart"
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+	"github.com/tau-robot/tau/cmd/tau/internal/source"
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/builtin"
 	"github.com/tau-robot/tau/robot/urdf"
 )
 
 type checkFlags struct {
-	desc descriptionFlags
+	robotFlags
 	json bool
 	plot string
 }
@@ -26,12 +29,13 @@ func (a *app) check() *cobra.Command {
 		if cmd.Flags().Changed("plot") && k.plot == "" {
 			return exit.Usagef("--plot needs a file's name")
 		}
-		return a.runCheck(&k, args[0])
+		k.Name = args[0]
+		return a.runCheck(&k)
 	})
 	f := c.Flags()
 	f.BoolVar(&k.json, "json", false, "the findings as one JSON document")
 	f.StringVar(&k.plot, "plot", "", "PNG of the robot with its link frames and collision bodies, from the side and from above")
-	k.desc.add(f, true)
+	k.addFiles(f)
 	return c
 }
 
@@ -72,24 +76,31 @@ type checkBody struct {
 	Read *bool  `json:"read,omitempty"` // whether the mesh was
 }
 
-func (a *app) runCheck(k *checkFlags, file string) error {
-	if file == "" {
+func (a *app) runCheck(k *checkFlags) error {
+	if k.Name == "" {
 		return exit.Usagef("robot check needs a file's name")
 	}
-	f, err := k.desc.files(file)
-	if err != nil {
-		return exit.Usagef("%w", err)
+	var l source.Loaded
+	if slices.Contains(builtin.Names(), k.Name) {
+		var err error
+		if l, err = k.load(); err != nil {
+			return err
+		}
+	} else {
+		f, err := k.Files()
+		if err != nil {
+			return exit.Usagef("%w", err)
+		}
+		if l, err = source.Read(f); err != nil {
+			return a.refusedCheck(k, err)
+		}
 	}
-	d, m, why, err := load(f)
-	if err != nil {
-		return a.refusedCheck(k, file, err)
-	}
-	doc, err := checked(d, m, why)
+	doc, err := checked(l)
 	if err != nil {
 		return exit.Bridgef("%w", err)
 	}
 	if k.plot != "" {
-		if err := a.plotCheck(k.plot, d, m); err != nil {
+		if err := a.plotCheck(k.plot, l); err != nil {
 			return err
 		}
 	}
@@ -99,7 +110,7 @@ func (a *app) runCheck(k *checkFlags, file string) error {
 	return write(a.out, doc.String())
 }
 
-func (a *app) refusedCheck(k *checkFlags, file string, err error) error {
+func (a *app) refusedCheck(k *checkFlags, err error) error {
 	found := urdf.Findings(err)
 	if k.json {
 		if err := a.document(checkDocument{
@@ -111,12 +122,12 @@ func (a *app) refusedCheck(k *checkFlags, file string, err error) error {
 	var b strings.Builder
 	findings(&b, "error", found)
 	fmt.Fprint(a.err, b.String())
-	return exit.Callsf("%s is refused: %s", gate.Escape(file), plural(len(found), "error"))
+	return exit.Callsf("%s is refused: %s", gate.Escape(k.Name), plural(len(found), "error"))
 }
 
-// checked says what the loader made of a description; m is nil where it can't be
-// moved, and why says why.
-func checked(d *robot.Description, m *robot.Model, why error) (checkDocument, error) {
+// checked says what the loader made of a description.
+func checked(l source.Loaded) (checkDocument, error) {
+	d, m := l.Description, l.Model
 	doc := checkDocument{
 		OK: true, Robot: d.Name, Links: len(d.Links), Joints: len(d.Joints), DoF: d.DoF(), Root: d.Links[d.Root].Name,
 		Errors: []robot.Finding{}, Warnings: append([]robot.Finding{}, d.Warnings...),
@@ -128,7 +139,7 @@ func checked(d *robot.Description, m *robot.Model, why error) (checkDocument, er
 		doc.Warnings = append([]robot.Finding{}, m.Warnings...)
 		doc.Assumed = append(doc.Assumed, m.Assumed...)
 	} else {
-		for _, f := range urdf.Findings(why) {
+		for _, f := range urdf.Findings(l.Why) {
 			f.Text = "it loads, but can't be moved: " + f.Text
 			doc.Warnings = append(doc.Warnings, f)
 		}
@@ -233,7 +244,8 @@ func findings(b *strings.Builder, kind string, fs []robot.Finding) {
 	}
 }
 
-func (a *app) plotCheck(path string, d *robot.Description, m *robot.Model) error {
+func (a *app) plotCheck(path string, l source.Loaded) error {
+	d, m := l.Description, l.Model
 	q := middle(d)
 	if m == nil {
 		m = &robot.Model{Description: d}

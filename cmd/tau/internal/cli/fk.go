@@ -13,9 +13,9 @@ import (
 )
 
 type fkFlags struct {
-	desc     descriptionFlags
-	robot, q string
-	json     bool
+	robotFlags
+	q    string
+	json bool
 }
 
 func (a *app) fk() *cobra.Command {
@@ -27,10 +27,9 @@ func (a *app) fk() *cobra.Command {
 		return a.runFK(&k)
 	})
 	f := c.Flags()
-	f.StringVar(&k.robot, "robot", "so101", "built-in robot's name, or a description's file")
 	f.StringVar(&k.q, "q", "", "name=number,… or a number for each joint (rad, or m for sliding joints); joints not named are at 0")
 	f.BoolVar(&k.json, "json", false, "the poses as one JSON document")
-	k.desc.add(f, false)
+	k.add(f)
 	return c
 }
 
@@ -41,10 +40,11 @@ type linkPose struct {
 }
 
 func (a *app) runFK(k *fkFlags) error {
-	d, _, _, err := k.desc.description(k.robot)
+	l, err := k.load()
 	if err != nil {
 		return err
 	}
+	d := l.Description
 	q := make([]float64, d.DoF())
 	if k.q != "" {
 		if q, err = jointValues("--q", k.q, d, q); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+	"github.com/tau-robot/tau/cmd/tau/internal/source"
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/motion/collision"
 	"github.com/tau-robot/tau/motion/kinematics"
@@ -23,11 +24,11 @@ import (
 const maxChain = 64
 
 type ikFlags struct {
-	desc                   descriptionFlags
-	robot, tip, pose, axis string
-	seedQ                  string
-	seed                   uint64
-	kinematicsOnly, json   bool
+	robotFlags
+	tip, pose, axis      string
+	seedQ                string
+	seed                 uint64
+	kinematicsOnly, json bool
 }
 
 func (a *app) ik() *cobra.Command {
@@ -39,7 +40,6 @@ func (a *app) ik() *cobra.Command {
 		return a.runIK(cmd.Context(), &k)
 	})
 	f := c.Flags()
-	f.StringVar(&k.robot, "robot", "so101", "built-in robot's name, or a description's file")
 	f.StringVar(&k.tip, "tip", "", "the link; only the joints between the root and it move")
 	f.StringVar(&k.pose, "pose", "", "where its origin goes: x,y,z or x,y,z,qw,qx,qy,qz in the root frame, m")
 	f.StringVar(&k.axis, "tool-axis", "", "with --pose x,y,z: direction of the link's z axis, x,y,z")
@@ -47,7 +47,7 @@ func (a *app) ik() *cobra.Command {
 	f.Uint64Var(&k.seed, "seed", 0, "seed of every random choice")
 	f.BoolVar(&k.kinematicsOnly, "kinematics-only", false, "don't check the solution for self-collision")
 	f.BoolVar(&k.json, "json", false, "the solution as one JSON document")
-	k.desc.add(f, true)
+	k.add(f)
 	return c
 }
 
@@ -67,10 +67,11 @@ func (a *app) runIK(ctx context.Context, k *ikFlags) error {
 	if k.tip == "" || k.pose == "" {
 		return exit.Usagef("robot ik needs --tip LINK and --pose")
 	}
-	d, model, why, err := k.desc.description(k.robot)
+	l, err := k.load()
 	if err != nil {
 		return err
 	}
+	d := l.Description
 	tip := d.LinkIndex(k.tip)
 	if tip < 0 {
 		return exit.Usagef("--tip: %s has no link %q", d.Name, k.tip)
@@ -82,7 +83,7 @@ func (a *app) runIK(ctx context.Context, k *ikFlags) error {
 	if n := len(chain(d, tip)); n > maxChain {
 		return a.refusedIK(k.json, robot.LimitErr(robot.CodeNotSupported, k.tip, float64(n), maxChain, "joints", "too many joints move the link"))
 	}
-	m, checked, err := a.ikModel(d, model, why, tip, k.kinematicsOnly)
+	m, checked, err := a.ikModel(l, tip, k.kinematicsOnly)
 	if err != nil {
 		return exit.Bridgef("%w", err)
 	}
@@ -154,11 +155,12 @@ func (k *ikFlags) target(tip int) (planning.Target, error) {
 
 // ikModel is the robot with the joints that move the tip as its arm, and whether
 // collisions can be and are to be looked for.
-func (a *app) ikModel(d *robot.Description, model *robot.Model, why error, tip int, kinematicsOnly bool) (*robot.Model, bool, error) {
+func (a *app) ikModel(l source.Loaded, tip int, kinematicsOnly bool) (*robot.Model, bool, error) {
 	var m robot.Model
+	d := l.Description
 	switch {
-	case model != nil:
-		m = *model
+	case l.Model != nil:
+		m = *l.Model
 	default:
 		limits, err := robot.NewLimits(d, nil)
 		if err != nil {
@@ -166,11 +168,11 @@ func (a *app) ikModel(d *robot.Description, model *robot.Model, why error, tip i
 		}
 		m = robot.Model{Description: d, Limits: limits, Home: middle(d)}
 		if !kinematicsOnly {
-			fmt.Fprintf(a.err, "tau: collisions aren't checked: %s\n", gate.Escape(why.Error()))
+			fmt.Fprintf(a.err, "tau: collisions aren't checked: %s\n", gate.Escape(l.Why.Error()))
 		}
 	}
 	m.Tip, m.Arm = tip, chain(d, tip)
-	return &m, model != nil && !kinematicsOnly, nil
+	return &m, l.Model != nil && !kinematicsOnly, nil
 }
 
 // chain returns the positions in q of the joints that move a link, in order.

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/tau-robot/tau/cmd/tau/internal/bridge"
 	"github.com/tau-robot/tau/cmd/tau/internal/datadir"
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/robot"
@@ -22,7 +20,7 @@ const (
 
 // bridgeFlags are the flags of "sim" and "real".
 type bridgeFlags struct {
-	arm              robotFlags
+	arm              placeFlags
 	session, dataDir string
 	mcp, listen      string
 	mcpWait          time.Duration
@@ -76,18 +74,6 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 		f.Lookup(name).Hidden = true
 	}
 	b.set = f.Changed
-}
-
-// robotFlags name a robot and what stands around it.
-type robotFlags struct {
-	robot, srdf, limits, scene string
-}
-
-func (r *robotFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&r.robot, "robot", "so101", "built-in robot's name, or a .urdf file")
-	f.StringVar(&r.srdf, "srdf", "", "SRDF of a .urdf file's robot: groups, home, pairs of links that may touch")
-	f.StringVar(&r.limits, "limits", "", "joint_limits.yaml of a .urdf file's robot; it may only tighten")
-	f.StringVar(&r.scene, "scene", "", "JSON file of what stands around the robot")
 }
 
 // checkSim refuses what doesn't go together, before anything is started.
@@ -214,8 +200,4 @@ func floats(what, s string) ([]float64, error) {
 		out = append(out, v)
 	}
 	return out, nil
-}
-
-func (r *robotFlags) source() bridge.Source {
-	return bridge.Source{Robot: r.robot, SRDF: r.srdf, Limits: r.limits, Scene: r.scene}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 type planFlags struct {
-	arm                  robotFlags
+	arm                  placeFlags
 	from, to, pose, axis string
 	speedScale           float64
 	seed                 uint64
@@ -55,9 +55,9 @@ func (a *app) runPlan(ctx context.Context, p *planFlags) error {
 	if !(p.speedScale > 0 && p.speedScale <= 1) {
 		return exit.Usagef("--speed-scale %g: want above 0 to 1", p.speedScale)
 	}
-	model, scene, err := bridge.Load(p.arm.source())
+	model, scene, err := p.arm.load()
 	if err != nil {
-		return exit.Usagef("%w", err)
+		return err
 	}
 	from := model.Home
 	if p.from != "" {

@@ -35,9 +35,9 @@ func (a *app) refuseReal(b *bridgeFlags) error {
 	case b.port == "":
 		return exit.Usagef("robot real needs --port, the robot's device")
 	}
-	model, _, err := bridge.Load(b.arm.source())
+	model, _, err := b.arm.load()
 	if err != nil {
-		return exit.Usagef("%w", err)
+		return err
 	}
 	sessions := robot.NewSessions(time.Now)
 	if _, err := sessions.New(b.session); err != nil {

@@ -41,8 +41,8 @@ func (a *app) runSim(b *bridgeFlags) (err error) {
 	if s.DataDir, err = a.dataPath(b.dataDir); err != nil {
 		return err
 	}
-	if s.Model, s.Scene, err = bridge.Load(b.arm.source()); err != nil {
-		return exit.Usagef("%w", err)
+	if s.Model, s.Scene, err = b.arm.load(); err != nil {
+		return err
 	}
 	if s.Faults, err = bridge.LoadFaults(b.faults); err != nil {
 		return exit.Usagef("%w", err)

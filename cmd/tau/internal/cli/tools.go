@@ -25,11 +25,11 @@ type catalogEntry struct {
 
 func (a *app) tools() *cobra.Command {
 	var asJSON bool
-	var arm robotFlags
+	var arm placeFlags
 	c := leaf("tools", "Lists the catalog: name, tier, effect, schema", 0, func(*cobra.Command, []string) error {
-		model, scene, err := bridge.Load(arm.source())
+		model, scene, err := arm.load()
 		if err != nil {
-			return exit.Usagef("%w", err)
+			return err
 		}
 		specs, err := bridge.Catalog(model, scene)
 		if err != nil {
