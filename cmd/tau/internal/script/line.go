@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/stopscan"
 )
 
 const (
@@ -54,7 +55,7 @@ func parse(number int, line []byte) (call, error) {
 		return c, nil
 	}
 	le := &lineError{number: number, text: err.Error()}
-	le.stop = stopIn(line)
+	le.stop = stopscan.In(stopscan.Script(), line)
 	return c, le
 }
 
@@ -151,7 +152,7 @@ func (*tooLongError) Error() string { return fmt.Sprintf("longer than %d bytes",
 // last line, whether that one ended in a newline or not.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
-	var scan stopScan
+	scan := stopscan.New(stopscan.Script())
 	long := false
 	for {
 		part, err := r.ReadSlice('\n')
@@ -159,10 +160,10 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 			line = append(line, part...)
 		} else {
 			if !long {
-				scan.feed(line)
+				scan.Feed(line)
 			}
 			long = true
-			scan.feed(part)
+			scan.Feed(part)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
@@ -170,7 +171,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0 && !long):
 			return nil, err
 		case long:
-			return line, &tooLongError{scan.end()}
+			return line, &tooLongError{scan.Found()}
 		}
 		return line, nil
 	}
