@@ -97,8 +97,9 @@ const (
 // Equip returns a copy of the model with its equipment, whose hash covers it. m is
 // not modified. It refuses, naming file and line, what the model lacks, names
 // given twice, numbers that aren't finite, ranges that hold no value, a base whose
-// joints don't carry it in the order that Base describes, and a reference that
-// leads out of the joint's limits or is faster than the joint may be.
+// joints don't carry it in the order that Base describes or whose wheels turn the
+// other way, and a reference that leads out of the joint's limits or is faster
+// than the joint may be.
 func (m *Model) Equip(e *Equipment) (*Model, error) {
 	if e == nil {
 		return m, nil
@@ -158,8 +159,13 @@ func (b *equipper) actuators() error {
 	return nil
 }
 
-// axisTolerance is by how much a base's axis may be off the root frame's.
-const axisTolerance = 1e-9
+// By how much the base's axes may be off the root frame's, and an axle off the
+// base's y axis. Descriptions turn wheels by a rounded quarter turn; the others
+// they needn't turn.
+const (
+	axisTolerance = 1e-9
+	axleTolerance = 1e-2
+)
 
 func (b *equipper) base() error {
 	e := b.e.Base
@@ -213,10 +219,20 @@ func (b *equipper) base() error {
 		}
 		at = j.Child
 	}
-	for _, i := range []int{out.Left, out.Right} {
-		if j := &b.m.Joints[b.m.Active[i]]; j.Parent != at {
+	left, right := &b.m.Joints[b.m.Active[out.Left]], &b.m.Joints[b.m.Active[out.Right]]
+	for _, j := range []*Joint{left, right} {
+		axle := j.Origin.Q.Rotate(j.Axis)
+		switch {
+		case j.Parent != at:
 			return b.bad(e.Line, "base: wheel %q doesn't hang on link %q, which the base's joints carry", j.Name, b.m.Links[at].Name)
+		case axle.Sub(mgl64.Vec3{0, 1, 0}).Len() > axleTolerance:
+			// The other way round the wheel would drive backwards where it counts forwards.
+			return b.bad(e.Line, "base: wheel %q turns about (%.3g, %.3g, %.3g) of link %q; an axle points along y, to the left",
+				j.Name, axle[0], axle[1], axle[2], b.m.Links[at].Name)
 		}
+	}
+	if l, r := left.Origin.P[1], right.Origin.P[1]; !(l > r) {
+		return b.bad(e.Line, "base: the left wheel %q is at y = %g m, the right wheel %q at %g m: left is the side of larger y", left.Name, l, right.Name, r)
 	}
 	b.m.Base = out
 	return nil

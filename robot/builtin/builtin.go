@@ -34,5 +34,5 @@ func Load(name string) (*robot.Model, error) {
 		}
 		src[i] = urdf.Source{Name: "builtin:" + name + "/" + file, Data: data}
 	}
-	return urdf.Load(src[0], src[1], src[2], urdf.Options{})
+	return urdf.Load(src[0], src[1], src[2], urdf.Source{}, urdf.Options{})
 }

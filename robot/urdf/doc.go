@@ -1,7 +1,8 @@
 // Package urdf reads robot descriptions: URDF (parse.go), SRDF (srdf.go), the
-// joint_limits.yaml that MoveIt writes (limits.go) and STL meshes (stl.go), and
-// puts them together into a robot.Model (load.go). Files whose name ends in
-// .xacro are expanded first, by package xacro (expand.go).
+// joint_limits.yaml that MoveIt writes (limits.go), our own actuators.yaml
+// (equipment.go) and STL meshes (stl.go), and puts them together into a
+// robot.Model (load.go). Files whose name ends in .xacro are expanded first, by
+// package xacro (expand.go).
 //
 // It is strict: what it can't take literally it refuses, with the file and the
 // line, rather than guess, since a wrong number here becomes a wrong motion.
@@ -18,14 +19,15 @@ package urdf
 // Limits on input. They stand far above real descriptions and far below what
 // would hurt the process.
 const (
-	MaxURDFBytes   = 16 << 20 // bytes of a URDF or SRDF file
-	MaxLimitsBytes = 1 << 20  // bytes of a joint_limits.yaml
-	MaxDepth       = 64       // nesting of XML elements
-	MaxElements    = 1 << 18  // XML elements in a file, vendor ones included
-	MaxLinks       = 4096     // links of a robot
-	MaxMeshBytes   = 64 << 20 // bytes of one mesh file
-	MaxTriangles   = 1 << 20  // triangles of all meshes of a robot together
-	MaxGroups      = 1024     // groups of an SRDF, and chains of one group
-	maxErrors      = 20       // errors reported for one file, beyond which they are counted
-	maxWarnings    = 500      // warnings, likewise
+	MaxURDFBytes      = 16 << 20 // bytes of a URDF or SRDF file
+	MaxLimitsBytes    = 1 << 20  // bytes of a joint_limits.yaml
+	MaxEquipmentBytes = 1 << 20  // bytes of an actuators.yaml
+	MaxDepth          = 64       // nesting of XML elements
+	MaxElements       = 1 << 18  // XML elements in a file, vendor ones included
+	MaxLinks          = 4096     // links of a robot
+	MaxMeshBytes      = 64 << 20 // bytes of one mesh file
+	MaxTriangles      = 1 << 20  // triangles of all meshes of a robot together
+	MaxGroups         = 1024     // groups of an SRDF, and chains of one group
+	maxErrors         = 20       // errors reported for one file, beyond which they are counted
+	maxWarnings       = 500      // warnings, likewise
 )

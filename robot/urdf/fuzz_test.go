@@ -145,3 +145,62 @@ func FuzzLimitsYAML(f *testing.F) {
 		}
 	})
 }
+
+// wheeled has what a base needs, and a slide and a turntable beside it.
+const wheeled = `<robot name="w">
+<link name="o"/><link name="a"/><link name="b"/><link name="c"/><link name="l"/><link name="r"/><link name="s"/><link name="t"/>
+<joint name="x" type="prismatic"><parent link="o"/><child link="a"/><axis xyz="1 0 0"/><limit lower="-5" upper="5" velocity="1" effort="9"/></joint>
+<joint name="y" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/><limit lower="-5" upper="5" velocity="1" effort="9"/></joint>
+<joint name="yaw" type="continuous"><parent link="b"/><child link="c"/><axis xyz="0 0 1"/><limit velocity="3" effort="9"/></joint>
+<joint name="wl" type="continuous"><origin xyz="0 0.1 0"/><parent link="c"/><child link="l"/><axis xyz="0 1 0"/><limit velocity="6" effort="1"/></joint>
+<joint name="wr" type="continuous"><origin xyz="0 -0.1 0"/><parent link="c"/><child link="r"/><axis xyz="0 1 0"/><limit velocity="6" effort="1"/></joint>
+<joint name="jf" type="prismatic"><parent link="c"/><child link="s"/><limit lower="-0.1" upper="0.1" velocity="0.2" effort="9"/></joint>
+<joint name="k" type="revolute"><parent link="c"/><child link="t"/><limit lower="-1" upper="2" velocity="3" effort="9"/></joint>
+</robot>`
+
+func FuzzEquipmentYAML(f *testing.F) {
+	f.Add([]byte(lampYAML))
+	f.Add([]byte(baseYAML))
+	f.Add([]byte(refYAML))
+	f.Add([]byte(lampYAML + baseYAML + refYAML))
+	m, err := urdf.Load(urdf.Source{Name: "w.urdf", Data: []byte(wheeled)}, urdf.Source{}, urdf.Source{}, urdf.Source{}, urdf.Options{})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e, err := urdf.ParseEquipment("f", data)
+		if err != nil {
+			refusal(t, err)
+			return
+		}
+		got, err := m.Equip(e)
+		if err != nil {
+			refusal(t, err)
+			return
+		}
+		names := map[string]bool{}
+		for _, a := range got.Actuators {
+			require.True(t, a.Name != "" && !names[a.Name] && m.JointIndex(a.Name) < 0, "%q", a.Name)
+			names[a.Name] = true
+			require.NotEmpty(t, a.Unit)
+			finite(t, a.Lower, a.Upper, a.Off)
+			require.True(t, a.Lower < a.Upper && a.Lower <= a.Off && a.Off <= a.Upper)
+			for _, on := range []string{a.OnStop, a.OnLost} {
+				require.Contains(t, []string{"off", "unchanged"}, on)
+			}
+		}
+		if b := got.Base; b != nil {
+			require.Equal(t, []int{0, 1, 2, 3, 4}, []int{b.X, b.Y, b.Yaw, b.Left, b.Right})
+			finite(t, b.Radius, b.Track)
+			require.True(t, b.Radius > 0 && b.Track > 0)
+		}
+		for i, r := range got.References {
+			require.True(t, i == 0 || got.References[i-1].Joint < r.Joint)
+			l := m.Limits[r.Joint]
+			require.True(t, l.Lower <= r.Switch && r.Switch <= l.Upper)
+			require.True(t, 0 < r.Speed && r.Speed <= l.Velocity)
+			finite(t, r.Travel)
+			require.Positive(t, r.Travel)
+			require.Equal(t, 1.0, math.Abs(r.Direction))
+		}
+		require.Equal(t, m.ModelHash == got.ModelHash, len(got.Actuators)+len(got.References) == 0 && got.Base == nil)
+	})
+}

@@ -17,16 +17,16 @@ type Source struct {
 	Data []byte
 }
 
-// Load builds a model from a URDF and, where they are given, an SRDF and a
-// joint_limits.yaml.
+// Load builds a model from a URDF and, where they are given, an SRDF, a
+// joint_limits.yaml and an actuators.yaml.
 //
-// Those of a name that ends in .xacro are expanded first; relative names in both
-// start from Options.Dir.
-func Load(description, semantics, limits Source, opt Options) (*robot.Model, error) {
-	return load(description, semantics, limits, opt, opt)
+// A URDF or SRDF of a name that ends in .xacro is expanded first; relative names
+// in both start from Options.Dir.
+func Load(description, semantics, limits, equipment Source, opt Options) (*robot.Model, error) {
+	return load(description, semantics, limits, equipment, opt, opt)
 }
 
-func load(description, semantics, limits Source, opt, semOpt Options) (*robot.Model, error) {
+func load(description, semantics, limits, equipment Source, opt, semOpt Options) (*robot.Model, error) {
 	d, err := Parse(description.Name, description.Data, opt)
 	if err != nil {
 		return nil, err
@@ -43,12 +43,20 @@ func load(description, semantics, limits Source, opt, semOpt Options) (*robot.Mo
 			return nil, err
 		}
 	}
-	return robot.NewModel(d, sem, table)
+	m, err := robot.NewModel(d, sem, table)
+	if err != nil || equipment.Name == "" {
+		return m, err
+	}
+	e, err := ParseEquipment(equipment.Name, equipment.Data)
+	if err != nil {
+		return nil, err
+	}
+	return m.Equip(e)
 }
 
-// Files names the files of a robot on disk. Semantics and Limits may be empty.
+// Files names the files of a robot on disk. All but Description may be empty.
 type Files struct {
-	Description, Semantics, Limits string
+	Description, Semantics, Limits, Equipment string
 	// Packages maps a package name to a folder on disk.
 	Packages map[string]string
 	// Args are the arguments of xacro files, which the description or the SRDF
@@ -74,8 +82,8 @@ func LoadFile(f Files) (*robot.Model, error) {
 		}
 		defer doneToo()
 	}
-	var src [3]Source
-	for i, name := range []string{f.Description, f.Semantics, f.Limits} {
+	var src [4]Source
+	for i, name := range []string{f.Description, f.Semantics, f.Limits, f.Equipment} {
 		if name == "" {
 			continue
 		}
@@ -85,7 +93,7 @@ func LoadFile(f Files) (*robot.Model, error) {
 		}
 		src[i] = Source{Name: name, Data: data}
 	}
-	return load(src[0], src[1], src[2], opt, semOpt)
+	return load(src[0], src[1], src[2], src[3], opt, semOpt)
 }
 
 // ParseFile reads one URDF file from disk, as LoadFile does.

@@ -59,7 +59,7 @@ func load(srdf, yaml string) (*robot.Model, error) {
 		}
 		return urdf.Source{Name: name, Data: []byte(text)}
 	}
-	return urdf.Load(src("t.urdf", threeJoints), src("t.srdf", srdf), src("l.yaml", yaml), urdf.Options{})
+	return urdf.Load(src("t.urdf", threeJoints), src("t.srdf", srdf), src("l.yaml", yaml), urdf.Source{}, urdf.Options{})
 }
 
 func TestModelFromAllThreeFiles(t *testing.T) {
