@@ -77,7 +77,7 @@ func (x *motion) leave() {
 // gripper joint moves with a body that may be gripped.
 func (r *Robot) grip(c *contact, effort, t float64) bool {
 	g := r.opts.Model.Gripper
-	if c.a.link < 0 || !r.mon.isGripper(c.a.link) || c.b.scene < 0 || !r.opts.Scene.Bodies[c.b.scene].Movable || r.mon.held >= 0 {
+	if c.a.link < 0 || !r.mon.isGripper(c.a.link) || c.b.scene < 0 || !r.mon.scene.Bodies[c.b.scene].Movable || r.mon.held >= 0 {
 		return false
 	}
 	moves := false
@@ -113,7 +113,7 @@ func (r *Robot) hold(it int, world *frame, effort float64) {
 	at := *world
 	if base >= 0 {
 		at = r.mon.d.world[base].inverseMul(world)
-		in, _ := boxInertia(&r.opts.Scene.Bodies[r.mon.items[it].scene].Geometry)
+		in, _ := boxInertia(&r.mon.scene.Bodies[r.mon.items[it].scene].Geometry)
 		up := at.up(&in)
 		r.pl.d.in[base].add(&up)
 	}
@@ -129,7 +129,7 @@ func (r *Robot) hold(it int, world *frame, effort float64) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held, r.heldPose = r.opts.Scene.Bodies[r.mon.items[it].scene].Name, &pose
+	r.held, r.heldPose = r.mon.scene.Bodies[r.mon.items[it].scene].Name, &pose
 }
 
 // letGo leaves what is held where it is.

@@ -37,6 +37,8 @@ type item struct {
 	at     frame // body frame from shape frame
 	centre vec3  // of the bounding sphere, in the body frame
 	shape  *shape
+	// carried says of a scene body that the gripper has moved it.
+	carried bool
 }
 
 type pair struct {
@@ -86,51 +88,63 @@ type monitor struct {
 	checks int // distances measured, for tests and benchmarks
 }
 
-// compileItems makes the convex bodies of a robot and a scene.
+// compile gives an item its shape and where it is.
+func (it *item) compile(t *tree, g *robot.Geometry, pose robot.Pose, where string) error {
+	s, err := newShape(g, where)
+	if err != nil {
+		return err
+	}
+	f := frameOf(pose)
+	if !finite3(f.P) || math.IsNaN(f.R[0]) {
+		return robot.Errf(robot.CodeInvalidArgument, where, "the pose isn't finite")
+	}
+	it.shape = &s
+	it.at = f
+	if it.link >= 0 {
+		it.at = t.place[it.link].mul(&f)
+	}
+	it.centre = it.at.apply(s.centre)
+	return nil
+}
+
+// bodyItem makes the item of the scene's body of that index.
+func bodyItem(t *tree, b *robot.Body, index int) (item, error) {
+	it := item{name: b.Name, link: -1, scene: index, body: -1}
+	err := it.compile(t, &b.Geometry, b.Pose, b.Name)
+	return it, err
+}
+
+// compileItems makes the convex bodies of a robot and a scene, the links' first.
 func compileItems(t *tree, scene *robot.Scene) ([]item, error) {
 	var out []item
-	add := func(it item, g *robot.Geometry, pose robot.Pose, where string) error {
-		s, err := newShape(g, where)
-		if err != nil {
-			return err
-		}
-		f := frameOf(pose)
-		if !finite3(f.P) || math.IsNaN(f.R[0]) {
-			return robot.Errf(robot.CodeInvalidArgument, where, "the pose isn't finite")
-		}
-		it.shape = &s
-		it.at = f
-		if it.link >= 0 {
-			it.at = t.place[it.link].mul(&f)
-		}
-		it.centre = it.at.apply(s.centre)
-		out = append(out, it)
-		return nil
-	}
 	for l := range t.model.Links {
 		for i := range t.model.Links[l].Colliders {
 			c := &t.model.Links[l].Colliders[i]
 			name := t.model.Links[l].Name
 			it := item{name: name, link: l, scene: -1, body: t.linkOf[l]}
-			if err := add(it, &c.Geometry, c.Origin, fmt.Sprintf("%s.collision[%d]", name, i)); err != nil {
+			if err := it.compile(t, &c.Geometry, c.Origin, fmt.Sprintf("%s.collision[%d]", name, i)); err != nil {
 				return nil, err
 			}
+			out = append(out, it)
 		}
 	}
 	if scene == nil {
 		return out, nil
 	}
 	for i := range scene.Bodies {
-		b := &scene.Bodies[i]
-		if err := add(item{name: b.Name, link: -1, scene: i, body: -1}, &b.Geometry, b.Pose, b.Name); err != nil {
+		it, err := bodyItem(t, &scene.Bodies[i], i)
+		if err != nil {
 			return nil, err
 		}
+		out = append(out, it)
 	}
 	for i := range scene.Zones {
 		z := &scene.Zones[i]
-		if err := add(item{name: z.Name, link: -1, scene: -1, zone: true, body: -1}, &z.Geometry, z.Pose, z.Name); err != nil {
+		it := item{name: z.Name, link: -1, scene: -1, zone: true, body: -1}
+		if err := it.compile(t, &z.Geometry, z.Pose, z.Name); err != nil {
 			return nil, err
 		}
+		out = append(out, it)
 	}
 	return out, nil
 }
@@ -466,5 +480,5 @@ func (m *monitor) detach() {
 
 func (m *monitor) move(it, body int, at frame) {
 	x := &m.items[it]
-	x.body, x.at, x.centre = body, at, at.apply(x.shape.centre)
+	x.body, x.at, x.centre, x.carried = body, at, at.apply(x.shape.centre), true
 }

@@ -168,6 +168,7 @@ func (r *Robot) begin(epoch uint64, more func() error) (*run, error) {
 func (r *Robot) finish(x *run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.keepScene()
 	r.run = nil
 	close(x.done)
 }

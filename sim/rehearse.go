@@ -105,8 +105,8 @@ func (h *Rehearser) Rehearse(ctx context.Context, s robot.State, m robot.Motion)
 		return robot.Rehearsal{}, failed(robot.Errf(robot.CodeStaleState, "state", "there is neither a measured position nor a setpoint to start from"))
 	}
 	r, err := assemble(Options{
-		Model: h.tree.model, Scene: scene, Clock: Fast, Seed: h.seed, Start: start,
-	}, h.tree, h.params, h.assumed, items, h.gravity)
+		Model: h.tree.model, Clock: Fast, Seed: h.seed, Start: start,
+	}, h.tree, h.params, h.assumed, scene, items, h.gravity)
 	if err != nil {
 		return robot.Rehearsal{}, failed(err)
 	}

@@ -143,15 +143,19 @@ func New(o Options) (*Robot, error) {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "gravity", "gravity must be finite")
 	}
 	params, assumed := driveParams(t, g)
-	items, err := compileItems(t, o.Scene)
+	scene, err := liveScene(o.Scene)
 	if err != nil {
 		return nil, err
 	}
-	return assemble(o, t, params, append(append([]string(nil), t.assumed...), assumed...), items, g)
+	items, err := compileItems(t, scene)
+	if err != nil {
+		return nil, err
+	}
+	return assemble(o, t, params, append(append([]string(nil), t.assumed...), assumed...), scene, items, g)
 }
 
-// assemble makes a robot of compiled parts.
-func assemble(o Options, t *tree, params []jointParams, assumed []string, items []item, gravity vec3) (*Robot, error) {
+// assemble makes a robot of compiled parts; items are those of scene.
+func assemble(o Options, t *tree, params []jointParams, assumed []string, scene *robot.Scene, items []item, gravity vec3) (*Robot, error) {
 	if o.Clock != Real && o.Clock != Fast {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "clock", "the clock must be real or fast")
 	}
@@ -191,7 +195,7 @@ func assemble(o Options, t *tree, params []jointParams, assumed []string, items 
 	for i := range r.weak {
 		r.weak[i] = 1
 	}
-	r.mon = newMonitor(t, r.pl.d, o.Scene, items)
+	r.mon = newMonitor(t, r.pl.d, scene, items)
 	r.info = r.describe()
 	if r.enabled {
 		r.pl.settle()
@@ -348,29 +352,4 @@ func (r *Robot) stamp(s robot.State) robot.State {
 		s.Faults = []robot.Fault{*r.fault}
 	}
 	return s
-}
-
-// Scene returns what stands around the robot now: the bodies where they were
-// gripped from or let go of. The slices are the caller's, the meshes shared.
-func (r *Robot) Scene() robot.Scene {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.opts.Scene == nil {
-		return robot.Scene{}
-	}
-	s := *r.opts.Scene
-	s.Bodies = append([]robot.Body(nil), s.Bodies...)
-	s.Zones = append([]robot.Zone(nil), s.Zones...)
-	if r.run != nil {
-		return s
-	}
-	r.mon.posed = false
-	r.mon.pose(r.pl.q)
-	for i := range r.mon.items {
-		if it := &r.mon.items[i]; it.scene >= 0 && s.Bodies[it.scene].Movable {
-			w := r.mon.world(it)
-			s.Bodies[it.scene].Pose = w.pose()
-		}
-	}
-	return s.WithBodies(s.Bodies)
 }

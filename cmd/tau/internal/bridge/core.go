@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -37,8 +36,9 @@ func newPlanner(m *robot.Model, scene robot.Scene, rob *sim.Robot, backend robot
 }
 
 // sceneNow gives the rehearsal the scene as it is when it begins: a body that the
-// gripper has carried lies where it was let go of. The pointer changes only when
-// a body has moved, so that the rehearser compiles a scene once.
+// gripper has carried lies where it was let go of, and one that was added is
+// there. The pointer changes only with the scene, so that the rehearser compiles
+// it once.
 type sceneNow struct {
 	rob *sim.Robot
 
@@ -50,9 +50,7 @@ func (w *sceneNow) get() *robot.Scene {
 	now := w.rob.Scene()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.last == nil || !slices.EqualFunc(w.last.Bodies, now.Bodies, func(a, b robot.Body) bool {
-		return a.Name == b.Name && a.Pose == b.Pose
-	}) {
+	if w.last == nil || w.last.Hash != now.Hash {
 		w.last = &now
 	}
 	return w.last
