@@ -57,6 +57,12 @@ func (t *tenant) call(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.C
 		}
 	}()
 	if isStop(inv.Tool) {
+		// It came in a batch and has acted. One that hasn't, acts.
+		if req.Extra != nil {
+			if s, ok := t.kept(req.Extra.Header, inv.Tool); ok {
+				return sdkResult(s.answer()), nil
+			}
+		}
 		return sdkResult(t.srv.caller.Call(context.WithoutCancel(ctx), inv)), nil
 	}
 	ctx, release, ok := t.open(ctx, req.Session.ID())

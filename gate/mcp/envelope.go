@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,6 +26,8 @@ type message struct {
 	tool    string         // params.name of a tools/call
 	args    []byte         // params.arguments of a tools/call as written; nil when absent
 	argsAt  int64          // where args begin in the body
+	start   int64          // where the message begins in the body
+	end     int64          // where it ends; 0 when it breaks off
 
 	unknown string // first member of params that a tools/call doesn't have
 	named   bool   // params.name is there and a string
@@ -76,6 +77,7 @@ func atEnd(dec *jsontext.Decoder) error {
 }
 
 func parseMessage(dec *jsontext.Decoder, body []byte) (m message, err error) {
+	m.start = dec.InputOffset()
 	var version bool
 	err = members(dec, "message", func(name string) error {
 		switch name {
@@ -103,9 +105,11 @@ func parseMessage(dec *jsontext.Decoder, body []byte) (m message, err error) {
 		}
 		return nil
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return m, err
+	}
+	m.end = dec.InputOffset()
+	switch {
 	case !version:
 		return m, errors.New(`jsonrpc must be "2.0"`)
 	case m.isReply && m.method != "":
@@ -238,33 +242,14 @@ func strictValue(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// withoutArgs returns body with the arguments of its one message m emptied.
+// withoutArgs returns the bytes of the message m alone, with its arguments emptied.
 func withoutArgs(body []byte, m message) []byte {
 	if m.args == nil {
-		return body
+		return body[m.start:m.end]
 	}
-	end := m.argsAt + int64(len(m.args))
-	out := make([]byte, 0, len(body)-len(m.args)+2)
-	out = append(out, body[:m.argsAt]...)
+	rest := body[m.argsAt+int64(len(m.args)) : m.end]
+	out := make([]byte, 0, int(m.argsAt-m.start)+len(rest)+2)
+	out = append(out, body[m.start:m.argsAt]...)
 	out = append(out, "{}"...)
-	return append(out, body[end:]...)
-}
-
-// looseStop finds a stop in a body that can't be parsed as far as its tool name.
-// It can only err towards stopping.
-var (
-	looseCall = regexp.MustCompile(`"method"\s*:\s*"tools/call"`)
-	looseName = regexp.MustCompile(`"name"\s*:\s*"(stop|estop)"`)
-)
-
-func looseStop(body []byte) (tool string) {
-	if !looseCall.Match(body) {
-		return ""
-	}
-	for _, m := range looseName.FindAllSubmatch(body, -1) {
-		if tool = string(m[1]); tool == toolEStop {
-			return tool
-		}
-	}
-	return tool
+	return append(out, rest...)
 }

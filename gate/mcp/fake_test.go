@@ -25,10 +25,14 @@ type fakeGate struct {
 	tickets map[string]*fakeTicket
 	opened  chan *fakeTicket // each tier-2 call, as it is submitted
 	panics  bool
+
+	stopping chan string   // each stop, as it is commanded
+	hold     chan struct{} // until it is closed, stops have no verdict; nil: they have
 }
 
 func newFake() *fakeGate {
-	return &fakeGate{tickets: make(map[string]*fakeTicket), opened: make(chan *fakeTicket, 64)}
+	return &fakeGate{tickets: make(map[string]*fakeTicket), opened: make(chan *fakeTicket, 64),
+		stopping: make(chan string, 1024)}
 }
 
 func obj(props ...gate.Property) *gate.Schema {
@@ -58,6 +62,15 @@ func (g *fakeGate) Specs() []gate.Spec {
 func (g *fakeGate) Call(_ context.Context, inv gate.Invocation) gate.Answer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return g.stop(inv)
+}
+
+// stop ends every call at once, as the real gate does. g.mu is held.
+func (g *fakeGate) stop(inv gate.Invocation) gate.Answer {
+	select {
+	case g.stopping <- inv.Tool:
+	default:
+	}
 	g.invs = append(g.invs, inv)
 	g.stops = append(g.stops, inv)
 	for _, t := range g.tickets {
@@ -79,6 +92,15 @@ func (g *fakeGate) Submit(inv gate.Invocation) gate.Ticket {
 		Digest: "d1", ExpiresAt: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), Approval: gate.ApprovalNone}
 	g.tickets[t.id] = t
 	switch inv.Tool {
+	case "stop", "estop":
+		g.invs = g.invs[:len(g.invs)-1]
+		delete(g.tickets, t.id)
+		a := g.stop(inv)
+		if g.hold == nil {
+			t.end(a)
+			break
+		}
+		go func() { <-g.hold; t.end(a) }()
 	case "move_joints", "scene_add":
 		g.opened <- t
 	case "robot_state":

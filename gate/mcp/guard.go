@@ -67,20 +67,40 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 	// Without a deadline a half-sent body would hold its goroutine for ever. Writers
 	// of tests have none; nothing depends on it there.
 	_ = rc.SetReadDeadline(time.Now().Add(s.bodyTimeout))
-	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.maxBody))
-	var tooLarge *http.MaxBytesError
+	b, err := io.ReadAll(io.LimitReader(r.Body, s.maxBody))
+	if err == nil && int64(len(b)) == s.maxBody {
+		var more [1]byte
+		var n int
+		if n, err = io.ReadFull(r.Body, more[:]); n > 0 {
+			return append(b, more[0]), &bodyError{http.StatusRequestEntityTooLarge, "the body is larger than the limit"}
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
 	switch {
 	case err == nil:
 		// The deadline must not end the response. After an error it stays: net/http
 		// reads on for a while before it closes, and that has to end as well.
 		_ = rc.SetReadDeadline(time.Time{})
 		return b, nil
-	case errors.As(err, &tooLarge):
-		return b, &bodyError{http.StatusRequestEntityTooLarge, "the body is larger than the limit"}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return b, &bodyError{http.StatusRequestTimeout, "the body took too long"}
 	default:
 		return b, &bodyError{http.StatusBadRequest, "the body could not be read"}
+	}
+}
+
+// readRest looks for a stop in what is behind the limit, and keeps none of it. It
+// ends with the body, or with the time that the body may take.
+func (in *intake) readRest(r io.Reader) {
+	part := make([]byte, 32<<10)
+	for in.scan != nil {
+		n, err := r.Read(part)
+		in.feed(part[:n])
+		if err != nil {
+			return
+		}
 	}
 }
 

@@ -37,14 +37,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.Clone(ctx)
 	r.Header.Del(headerRequestID)
 	r.Header.Del(headerArgs)
+	r.Header.Del(headerStops)
 	version := r.Header.Get(headerVersion)
 	hang := r.Method == http.MethodGet
 	if r.Method == http.MethodPost {
-		msgs, done := s.servePost(w, r, t, version >= modern)
+		in, done := s.servePost(w, r, t, version >= modern)
 		if done {
 			return
 		}
-		hang = msgs[0].method == methodListen
+		hang = in.msgs[0].method == methodListen
+		if len(in.stops) > 0 { // a batch's
+			key, drop := t.keep(in.stops)
+			defer drop()
+			r.Header.Set(headerStops, key)
+		}
 	}
 	leave, ok := t.enter()
 	if !ok {
@@ -79,47 +85,38 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // servePost reads and checks a POST. Either it has answered it, or it returns at
 // least one message and r holds the body again.
-func (s *Server) servePost(w http.ResponseWriter, r *http.Request, t *tenant, modern bool) (_ []message, done bool) {
+func (s *Server) servePost(w http.ResponseWriter, r *http.Request, t *tenant, modern bool) (_ *intake, done bool) {
 	body, rerr := s.readBody(w, r)
-	msgs, batch, perr := parseBody(body)
-	if perr == nil {
-		perr = rerr
-	}
-	stops := t.stop(r.Context(), body, msgs, perr)
-	var note string
-	if len(stops) > 0 && perr != nil {
-		note = "; the stop in it was carried out"
-		s.log.Warn("mcp: a stop came in a message that is otherwise refused", "error", perr)
-	}
+	in := t.take(body, rerr)
 	var be *bodyError
-	switch {
-	case errors.As(rerr, &be):
-		http.Error(w, be.text+note, be.status)
-		return nil, true
-	case perr != nil && len(msgs) == 1 && len(stops) == 1 && msgs[0].id != nil:
-		// The stop is what was asked for, so its verdict is the answer.
-		writeStop(w, modern, msgs[0].id, stops[0])
-		return nil, true
-	case perr != nil:
-		code := rpcInvalidRequest
-		if len(msgs) == 0 || msgs[len(msgs)-1].method == "" {
-			code = rpcParseError
+	if errors.As(rerr, &be) {
+		if be.status == http.StatusRequestEntityTooLarge {
+			w.Header().Set("Connection", "close")
+			in.readRest(r.Body)
 		}
-		writeRPC(w, http.StatusBadRequest, nil, nil, &rpcError{code, perr.Error() + note})
+		http.Error(w, be.text+in.note(), be.status)
+		return nil, true
+	}
+	switch {
+	case in.asksStop() && in.msgs[0].id != nil:
+		writeStop(w, modern, in.msgs[0].id, in.stops[0].answer())
+		return nil, true
+	case in.err != nil:
+		writeRPC(w, http.StatusBadRequest, nil, nil, in.refusal())
 		return nil, true
 	case r.Header.Get("Content-Encoding") != "":
 		http.Error(w, "a content encoding is not supported", http.StatusUnsupportedMediaType)
 		return nil, true
-	case len(stops) == 1 && !batch:
-		writeStop(w, modern, msgs[0].id, stops[0])
+	case len(in.stops) == 1 && !in.batch:
+		writeStop(w, modern, in.msgs[0].id, in.stops[0].answer())
 		return nil, true
 	}
-	if m := msgs[0]; !batch && m.method == methodCall {
+	if m := in.msgs[0]; !in.batch && m.method == methodCall {
 		r.Header.Set(headerRequestID, idText(m.id))
 		r.Header.Set(headerArgs, string(m.args))
 		body = withoutArgs(body, m)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
-	return msgs, false
+	return in, false
 }

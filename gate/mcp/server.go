@@ -25,10 +25,11 @@ const (
 	headerSession = "Mcp-Session-Id"
 
 	// The SDK hands a request's header on to the tool, and nothing else that is
-	// ours. These two are set here and never taken from a client; the second one
-	// holds the arguments' bytes, which a header in memory takes as they are.
+	// ours. These are set here and never taken from a client; headerArgs holds the
+	// arguments' bytes, which a header in memory takes as they are.
 	headerRequestID = "Tau-Internal-Request-Id"
 	headerArgs      = "Tau-Internal-Arguments"
+	headerStops     = "Tau-Internal-Stops" // the key of a batch's stops
 
 	// modern is the first revision without sessions: each POST is a whole exchange,
 	// and its end is the cancel.

@@ -1,52 +1,63 @@
 package mcp
 
 import (
-	"context"
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/tau-robot/tau/gate"
 )
 
-// maxStopArgs bounds what is kept of a stop's arguments when they can't be parsed.
-const maxStopArgs = 4096
-
-// stop finds the stops in a body and acts on them at once (G6): before the SDK and
-// its sessions, limits and headers, and whatever else is wrong with the body. A
-// client that goes away doesn't take its stop with it.
-func (t *tenant) stop(ctx context.Context, body []byte, msgs []message, perr error) (done []gate.Answer) {
-	act := func(tool string, args []byte, id jsontext.Value) {
-		if len(args) > maxStopArgs {
-			args = args[:maxStopArgs]
-		}
-		done = append(done, t.srv.caller.Call(context.WithoutCancel(ctx), gate.Invocation{
-			Tool: tool, Args: args, ToolUseID: idText(id),
-			Session: t.session, Principal: t.principal, Origin: origin,
-		}))
-	}
-	named := false
-	for _, m := range msgs {
-		named = named || m.tool != ""
-		if isStop(m.tool) && (m.method == methodCall || m.method == "" && perr != nil) {
-			act(m.tool, m.args, m.id)
-		}
-	}
-	if perr != nil && !named {
-		if tool := looseStop(body); tool != "" {
-			act(tool, nil, nil)
-		}
-	}
-	return done
+// batchStops are the stops of a batch, which have acted, on their way around the
+// SDK: it calls a tool for each of them, and that must not act again.
+type batchStops struct {
+	mu   sync.Mutex
+	left []stopped
 }
 
-// writeStop answers the request of a stop that has been done, without the SDK.
-func writeStop(w http.ResponseWriter, modern bool, id jsontext.Value, a gate.Answer) {
-	if id == nil {
-		w.WriteHeader(http.StatusAccepted)
-		return
+// next takes the next stop of a tool.
+func (b *batchStops) next(tool string) (stopped, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, s := range b.left {
+		if s.tool == tool {
+			b.left = append(b.left[:i:i], b.left[i+1:]...)
+			return s, true
+		}
 	}
+	return stopped{}, false
+}
+
+// keep holds the stops of a batch until its request is over and returns the key that
+// finds them.
+func (t *tenant) keep(stops []stopped) (key string, drop func()) {
+	key = rand.Text()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.batches[key] = &batchStops{left: stops}
+	return key, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.batches, key)
+	}
+}
+
+// kept finds a stop of the batch that a request came in.
+func (t *tenant) kept(h http.Header, tool string) (stopped, bool) {
+	t.mu.Lock()
+	b := t.batches[h.Get(headerStops)]
+	t.mu.Unlock()
+	if b == nil {
+		return stopped{}, false
+	}
+	return b.next(tool)
+}
+
+// stopResult is the result of a stop that has acted, without the SDK.
+func stopResult(modern bool, a gate.Answer) any {
 	text, data, second, isError := content(a)
 	type block struct {
 		Type string `json:"type"`
@@ -64,7 +75,16 @@ func writeStop(w http.ResponseWriter, modern bool, id jsontext.Value, a gate.Ans
 	if modern {
 		result.ResultType = "complete"
 	}
-	writeRPC(w, http.StatusOK, id, result, nil)
+	return result
+}
+
+// writeStop answers the request of a stop over HTTP.
+func writeStop(w http.ResponseWriter, modern bool, id jsontext.Value, a gate.Answer) {
+	if id == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	writeRPC(w, http.StatusOK, id, stopResult(modern, a), nil)
 }
 
 type rpcError struct {
@@ -72,22 +92,28 @@ type rpcError struct {
 	Message string `json:"message"`
 }
 
-// The codes of JSON-RPC 2.0 that are used here.
+// The codes of JSON-RPC 2.0 that are used here, and one of those left to servers.
 const (
 	rpcParseError     = -32700
 	rpcInvalidRequest = -32600
+	rpcBusy           = -32000
 )
 
-func writeRPC(w http.ResponseWriter, status int, id jsontext.Value, result any, rerr *rpcError) {
+// rpcMessage is an answer of ours: a result, or an error, to a request id or to null.
+func rpcMessage(id jsontext.Value, result any, rerr *rpcError) ([]byte, error) {
 	if id == nil {
 		id = jsontext.Value("null")
 	}
-	b, err := json.Marshal(struct {
+	return json.Marshal(struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Result  any             `json:"result,omitempty"`
 		Error   *rpcError       `json:"error,omitempty"`
 	}{"2.0", json.RawMessage(id), result, rerr})
+}
+
+func writeRPC(w http.ResponseWriter, status int, id jsontext.Value, result any, rerr *rpcError) {
+	b, err := rpcMessage(id, result, rerr)
 	if err != nil { // the id was parsed, the rest is ours
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return

@@ -49,6 +49,16 @@ func TestG6_AStopInAnyShapeStops(t *testing.T) {
 			change: func(r *http.Request) { r.Header.Set("Mcp-Protocol-Version", "1999-01-01") }},
 		"too large": {body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stop","arguments":{"reason":"` + huge + `"}}}`,
 			tool: "stop", status: 413},
+		"too large, its name behind the limit": {body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{"reason":"` + huge + huge + `"},"name":"stop"}}`,
+			tool: "stop", status: 413},
+		"too large, escaped and behind the limit": {body: `{"params":{"arguments":{"reason":"` + huge + `"},"name":"\u0065stop"},"method":"tools\/call"}`,
+			tool: "estop", status: 413},
+		"too large, behind another message of a batch": {body: `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"move_joints","arguments":{"a":"` + huge + `"}}},` +
+			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stop"}}]`, tool: "stop", status: 413},
+		"escaped, behind broken arguments": {body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{x},"name":"\u0073top"}}`,
+			tool: "stop", status: 200},
+		"a second message on the line": {body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"robot_state"}}` +
+			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"estop"}}`, tool: "estop", status: 400},
 		"a batch": {body: `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"robot_state"}},` +
 			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stop"`, tool: "stop", status: 400},
 	} {
@@ -127,4 +137,36 @@ func TestStopThroughEveryRevisionsClient(t *testing.T) {
 		require.Equal(t, "fake", decode(t, res).Backend)
 		require.Len(t, g.stopped(), before+1, "once and not twice")
 	})
+}
+
+// Each stop of a batch acts once, none waits for another's verdict, and an estop acts
+// before every other whatever stands in front of it.
+func TestG6_StopsOfABatchActOnceAndAnEStopFirst(t *testing.T) {
+	g := newFake()
+	b := serve(t, g, nil)
+	head := b.head(t, b.alice, "2025-03-26", "")
+	g.hold = make(chan struct{})
+	answered := make(chan string, 1)
+	go func() {
+		_, body := b.post(t, b.alice, `[{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"stop","arguments":{"reason":"1"}}},`+
+			`{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"robot_state"}},`+
+			`{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"stop","arguments":{"reason":"2"}}},`+
+			`{"jsonrpc":"2.0","id":"d","method":"tools/call","params":{"name":"estop","arguments":{"reason":"3"}}}]`, head)
+		answered <- body
+	}()
+	for range 3 {
+		waitFor(t, g.stopping, "a stop")
+	}
+	var got []string
+	for _, inv := range g.stopped() {
+		got = append(got, inv.Tool+string(inv.Args)+inv.ToolUseID)
+	}
+	require.Equal(t, []string{`estop{"reason":"3"}d`, `stop{"reason":"1"}a`, `stop{"reason":"2"}c`}, got)
+	close(g.hold)
+	body := waitFor(t, answered, "the answers")
+	require.Equal(t, 3, strings.Count(body, `"verdicts"`), body)
+	for _, id := range []string{"a", "b", "c", "d"} {
+		require.Contains(t, body, `"id":"`+id+`"`)
+	}
+	require.Len(t, g.stopped(), 3)
 }

@@ -20,7 +20,8 @@ type tenant struct {
 	mu       sync.Mutex
 	requests int // HTTP requests in flight
 	flights  map[*flight]struct{}
-	closed   error // why no further call is taken; nil while calls are
+	batches  map[string]*batchStops // by the key in the header
+	closed   error                  // why no further call is taken; nil while calls are
 }
 
 // flight is an open call: one that still holds its client's request.
@@ -33,7 +34,7 @@ type flight struct {
 type unknownToolKey struct{}
 
 func newTenant(srv *Server, id identity) *tenant {
-	t := &tenant{identity: id, srv: srv, flights: make(map[*flight]struct{})}
+	t := &tenant{identity: id, srv: srv, flights: make(map[*flight]struct{}), batches: make(map[string]*batchStops)}
 	t.sdk = sdk.NewServer(
 		&sdk.Implementation{Name: "tau-robot", Title: "tau robot", Version: srv.version},
 		&sdk.ServerOptions{

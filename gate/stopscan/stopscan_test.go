@@ -34,12 +34,12 @@ func TestG6_AScriptsBrokenLineThatNamesAStop(t *testing.T) {
 
 func TestG6_AnMCPMessageThatNamesAStop(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"method":"tools/call","params":{"name":"stop","arguments":{`:                                "stop",
-		`{"params":{"arguments":{x},"name" : "\u0065stop"},"method" :"tools\/call"}`:                  "estop",
-		`"method":"\u0074\u006F\u006F\u006C\u0073\u002F\u0063\u0061\u006C\u006C" "name":"\u0073top"`:  "stop",
-		`{"method":"prompts/get","params":{"name":"stop","arguments":{`:                               "",
-		`{"method":"tools/call","params":{"name":"Stop","arguments":{`:                                "",
-		`{"method":"tools/call","params":{"name":"scene_add","arguments":{"reason":"name: stop"}`:     "",
+		`{"method":"tools/call","params":{"name":"stop","arguments":{`:                               "stop",
+		`{"params":{"arguments":{x},"name" : "\u0065stop"},"method" :"tools\/call"}`:                 "estop",
+		`"method":"\u0074\u006F\u006F\u006C\u0073\u002F\u0063\u0061\u006C\u006C" "name":"\u0073top"`: "stop",
+		`{"method":"prompts/get","params":{"name":"stop","arguments":{`:                              "",
+		`{"method":"tools/call","params":{"name":"Stop","arguments":{`:                               "",
+		`{"method":"tools/call","params":{"name":"scene_add","arguments":{"reason":"name: stop"}`:    "",
 		`{"method":"tools/call"},{"method":"tools/call","params":{"name":"stop"}},{"name":"estop"}]`: "estop",
 		`stop`: "",
 	} {
