@@ -62,7 +62,7 @@ func (r *Robot) Inject(f Fault) error {
 		if f.At == 0 && f.Motion == 0 && f.Duration == 0 && f.Kind != FaultKick {
 			r.used[i] = true
 			if f.Kind == FaultDisconnect {
-				r.lost = true
+				r.lose(true)
 				return nil
 			}
 			r.setFault(i, true)
@@ -112,9 +112,18 @@ func (r *Robot) setFault(i int, on bool) {
 		r.pl.offset[j] += value
 	case FaultDisconnect:
 		r.mu.Lock()
-		r.lost = on
+		r.lose(on)
 		r.mu.Unlock()
 	}
+}
+
+// lose cuts the link or brings it back; mu is held. The robot itself sees to the
+// actuators that declare what a lost link does to them.
+func (r *Robot) lose(lost bool) {
+	if lost {
+		r.switchOff(onLost)
+	}
+	r.lost = lost
 }
 
 // hook is something that a test does in mid-motion.

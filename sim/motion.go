@@ -141,20 +141,7 @@ func (r *Robot) atStart(m *robot.Motion) error {
 func (r *Robot) begin(epoch uint64, more func() error) (*run, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.closed, r.lost:
-		_, err := r.state()
-		return nil, err
-	case r.run != nil:
-		return nil, robot.Errf(robot.CodeBusy, "sim", "another motion or command is running")
-	case r.estopped:
-		return nil, robot.Errf(robot.CodeEStopped, "sim", "the e-stop is latched; only estop_reset clears it")
-	case epoch != r.epoch:
-		return nil, robot.Errf(robot.CodeStopped, "sim", "prepared in stop epoch %d, it is %d now: a stop came between", epoch, r.epoch)
-	case r.fault != nil:
-		return nil, robot.Errf(r.fault.Code, r.fault.Where, "a fault is latched until estop_reset: %s", r.fault.Text)
-	}
-	if _, err := r.state(); err != nil {
+	if err := r.admit(epoch); err != nil {
 		return nil, err
 	}
 	if err := more(); err != nil {
@@ -162,6 +149,25 @@ func (r *Robot) begin(epoch uint64, more func() error) (*run, error) {
 	}
 	r.run = &run{done: make(chan struct{}), wake: make(chan struct{})}
 	return r.run, nil
+}
+
+// admit says why nothing may be actuated now; mu is held.
+func (r *Robot) admit(epoch uint64) error {
+	switch {
+	case r.closed, r.lost:
+		_, err := r.state()
+		return err
+	case r.run != nil:
+		return robot.Errf(robot.CodeBusy, "sim", "another motion or command is running")
+	case r.estopped:
+		return robot.Errf(robot.CodeEStopped, "sim", "the e-stop is latched; only estop_reset clears it")
+	case epoch != r.epoch:
+		return robot.Errf(robot.CodeStopped, "sim", "prepared in stop epoch %d, it is %d now: a stop came between", epoch, r.epoch)
+	case r.fault != nil:
+		return robot.Errf(r.fault.Code, r.fault.Where, "a fault is latched until estop_reset: %s", r.fault.Text)
+	}
+	_, err := r.state()
+	return err
 }
 
 // finish gives the robot back; the run's waiters go on once mu is free.
@@ -289,6 +295,8 @@ func (r *Robot) latch(err *robot.Error) {
 	if r.fault == nil {
 		r.fault = &robot.Fault{Code: err.Code, Where: err.Where, Text: describe(err), Since: r.opts.Now()}
 	}
+	// A fault stops the robot as a stop does, and nothing could be set until it is reset.
+	r.switchOff(onStop)
 }
 
 func describe(e *robot.Error) string {

@@ -89,6 +89,7 @@ type Robot struct {
 	epoch    uint64
 	enabled  bool
 	estopped bool
+	values   []float64 // of the actuators beside the joints, by Model.Actuators
 	closed   bool
 	lost     bool // the link to the robot is down
 	held     string
@@ -195,6 +196,9 @@ func assemble(o Options, t *tree, params []jointParams, assumed []string, scene 
 	for i := range r.weak {
 		r.weak[i] = 1
 	}
+	for i := range o.Model.Actuators {
+		r.values = append(r.values, o.Model.Actuators[i].Off)
+	}
 	r.mon = newMonitor(t, r.pl.d, scene, items)
 	r.info = r.describe()
 	if r.enabled {
@@ -255,6 +259,7 @@ func (r *Robot) describe() robot.Info {
 		}
 		info.Actuators = append(info.Actuators, a)
 	}
+	info.Actuators = append(info.Actuators, m.Actuators...)
 	var scene [32]byte
 	if r.opts.Scene != nil {
 		scene = r.opts.Scene.Hash
@@ -347,6 +352,7 @@ func (r *Robot) state() (robot.State, error) {
 func (r *Robot) stamp(s robot.State) robot.State {
 	s.Enabled, s.EStopped, s.StopEpoch = r.enabled, r.estopped, r.epoch
 	s.Held, s.HeldPose = r.held, r.heldPose
+	s.Actuators = r.actuatorStates()
 	s.Faults = nil
 	if r.fault != nil {
 		s.Faults = []robot.Fault{*r.fault}

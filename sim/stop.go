@@ -2,13 +2,13 @@ package sim
 
 import (
 	"context"
-	"math"
 
 	"github.com/tau-robot/tau/robot"
 )
 
-// Stop raises the stop epoch and ends what moves by a controlled stop that begins
-// with the next step, one millisecond of simulated time. See robot.Backend. Any
+// Stop raises the stop epoch, sets the actuators to off that declare it, and ends
+// what moves by a controlled stop that begins with the next step, one millisecond
+// of simulated time. See robot.Backend. Any
 // kind but StopEmergency is a controlled stop, so that a malformed one stops too.
 func (r *Robot) Stop(ctx context.Context, kind robot.StopKind) robot.StopVerdict {
 	v := robot.StopVerdict{Backend: r.info.Backend, Commanded: robot.No, Acknowledged: robot.No, Stationary: robot.Unknown}
@@ -27,6 +27,7 @@ func (r *Robot) Stop(ctx context.Context, kind robot.StopKind) robot.StopVerdict
 		v.Text = "the link to the robot is lost: nothing was sent; its own watchdog stops it"
 		return v
 	}
+	r.switchOff(onStop)
 	x := r.run
 	still := !r.frozen
 	sagging := x != nil && !r.enabled
@@ -86,6 +87,7 @@ func (r *Robot) Close() error {
 	if !r.closed {
 		r.closed = true
 		r.epoch++
+		r.switchOff(onStop)
 		if x != nil {
 			x.closing = true
 			x.signal()
@@ -109,24 +111,23 @@ const (
 // lies still, on its end stops or in contact, for at most ten simulated seconds;
 // it lets go of what is held. Torque on holds the measured position, whatever the
 // setpoint was. Both end by themselves within their bounds; ctx counts only before
-// they begin, as half a switching is no state to leave an arm in. EStopReset clears the e-stop latch and the latched fault and moves
-// nothing. There is nothing beside the joints, so SetActuator is NOT_SUPPORTED.
+// they begin, as half a switching is no state to leave an arm in. EStopReset clears
+// the e-stop latch and the latched fault and moves nothing. SetActuator sets one of
+// Model.Actuators, whether torque is on or not, and takes no time.
 func (r *Robot) Actuate(ctx context.Context, c robot.Command) (robot.Outcome, error) {
 	switch c.Kind {
-	case robot.TorqueOn, robot.TorqueOff, robot.EStopReset:
-	case robot.SetActuator:
-		if math.IsNaN(c.Value) || math.IsInf(c.Value, 0) {
-			return refused(&robot.Error{Code: robot.CodeInvalidArgument, Where: "value", Text: "the value must be finite", Value: &robot.Quantity{Value: c.Value}})
-		}
-		return refused(robot.Errf(robot.CodeNotSupported, c.Name, "the simulated robot has no actuators beside its joints"))
+	case robot.TorqueOn, robot.TorqueOff, robot.EStopReset, robot.SetActuator:
 	default:
 		return refused(robot.Errf(robot.CodeInvalidArgument, "kind", "%q is not a command", c.Kind))
 	}
 	if err := context.Cause(ctx); err != nil {
 		return refused(robot.Errf(robot.CodeCancelled, c.ID, "cancelled before it began: %w", err))
 	}
-	if c.Kind == robot.EStopReset {
+	switch c.Kind {
+	case robot.EStopReset:
 		return r.reset(c)
+	case robot.SetActuator:
+		return r.setActuator(&c)
 	}
 	run, err := r.begin(c.Epoch, func() error { return nil })
 	if err != nil {
