@@ -1,0 +1,157 @@
+package trajectory
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+// curveProblem is curves to be timed.
+type curveProblem struct {
+	names  []string
+	limits []robot.JointLimits
+	curve  Curve
+	scale  float64
+}
+
+func randomCurveProblem(r *rand.Rand) curveProblem {
+	n := 1 + r.IntN(7)
+	return curveProblem{jointNames[:n], randomLimits(r, n), randomCurve(r, n), 0.05 + 0.95*r.Float64()}
+}
+
+func (p curveProblem) run(t require.TestingT) robot.Trajectory {
+	tr, err := ThroughCurves(p.names, p.limits, []Curve{p.curve}, p.scale)
+	require.NoError(t, err)
+	return tr
+}
+
+// bounds returns a duration that no motion along the curve can fall below: some
+// joint has to cover its whole way, to and fro, at its velocity limit, and each has
+// to cover the distance between its ends from rest to rest. The largest extent is
+// returned with it.
+func (p curveProblem) bounds(t require.TestingT) (fastest, extent float64) {
+	n := len(p.names)
+	q, d1, d2, d3 := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	from, to := make([]float64, n), make([]float64, n)
+	p.curve.At(0, from, d1, d2, d3)
+	p.curve.At(1, to, d1, d2, d3)
+	const steps = 2000
+	var sum float64
+	for k := range steps {
+		p.curve.At((float64(k)+0.5)/steps, q, d1, d2, d3)
+		var need float64
+		for i, l := range p.limits {
+			need = max(need, math.Abs(d1[i])/(l.Velocity*p.scale))
+			extent = max(extent, math.Abs(q[i]-from[i]))
+		}
+		sum += need / steps
+	}
+	fastest = sum * 0.999 // the rule of the middle has an error
+	for i, l := range p.limits {
+		alone, err := NewProfile(math.Abs(to[i]-from[i]), l.Velocity*p.scale, l.Acceleration*p.scale, l.Jerk*p.scale)
+		require.NoError(t, err)
+		fastest = max(fastest, alone.Duration()*0.999)
+	}
+	return fastest, extent
+}
+
+// TestThroughCurvesProperties: random waves, bends and splines under random limits.
+func TestThroughCurvesProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := randomCurveProblem(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 3)))
+		tr := p.run(t)
+		p.check(t, tr)
+
+		// More generous limits and a larger scale never make it slower.
+		double := p
+		double.limits = append([]robot.JointLimits(nil), p.limits...)
+		for i, l := range p.limits {
+			double.limits[i] = l.Scaled(2)
+		}
+		require.Less(t, double.run(t).Duration(), tr.Duration()/1.2)
+		half := p
+		half.scale /= 1.1
+		require.Greater(t, half.run(t).Duration(), tr.Duration())
+		// The same limits twice give the same motion, to the bit.
+		require.Equal(t, tr.Digest(), p.run(t).Digest())
+		// There and back again: rest between them, and twice the time.
+		two, err := ThroughCurves(p.names, p.limits, []Curve{p.curve, back{p.curve}}, p.scale)
+		require.NoError(t, err)
+		require.InEpsilon(t, 2*tr.Duration(), two.Duration(), 0.05)
+		require.InDeltaSlice(t, tr.Start(), two.End(), 1e-9)
+	})
+}
+
+// back is a curve the other way round.
+type back struct{ Curve }
+
+func (b back) At(s float64, q, d1, d2, d3 []float64) {
+	b.Curve.At(1-s, q, d1, d2, d3)
+	for i := range d1 {
+		d1[i], d3[i] = -d1[i], -d3[i]
+	}
+}
+
+func (b back) Breaks() []float64 {
+	p, ok := b.Curve.(Piecewise)
+	if !ok {
+		return nil
+	}
+	var out []float64
+	for _, s := range p.Breaks() {
+		out = append([]float64{1 - s}, out...)
+	}
+	return out
+}
+
+// check holds a motion to what ThroughCurves promises: within the scaled limits
+// everywhere, at one of them somewhere, on the curve, from its start to its end.
+func (p curveProblem) check(t require.TestingT, tr robot.Trajectory) {
+	n := len(p.names)
+	scaled := make([]robot.JointLimits, n)
+	for i, l := range p.limits {
+		scaled[i] = l.Scaled(p.scale)
+	}
+	require.NoError(t, tr.Validate(scaled))
+	near(t, 1, stretch(tr.Segments, scaled), 1e-9, "a joint is at a limit")
+	fastest, extent := p.bounds(t)
+	require.GreaterOrEqual(t, tr.Duration(), fastest)
+	require.LessOrEqual(t, len(tr.Segments), 3*maxKnots)
+
+	q, d1, d2, d3, want := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	p.curve.At(0, want, d1, d2, d3)
+	require.Equal(t, want, tr.Start())
+	p.curve.At(1, want, d1, d2, d3)
+	require.InDeltaSlice(t, want, tr.End(), 1e-9)
+	// The profile is chosen as ThroughCurves chose it; the segments then took so many
+	// times as long.
+	b := newTimer(p.names, p.limits, p.scale)
+	require.NoError(t, b.ends("curve", p.curve, nil))
+	_, err := b.append(nil, "curve", p.curve)
+	require.NoError(t, err)
+	profile, err := b.shape("curve")
+	require.NoError(t, err)
+	profile = profile.slowed(tr.Duration() / profile.Duration())
+	phases, count := profile.phases()
+	tolerance := 1.5 * CurveTolerance * min(1, max(curveLeast, extent))
+	c, start := robot.NewCursor(tr), 0.0
+	for k := range phases[:count] {
+		f := &phases[k]
+		const samples = 100
+		for m := range samples + 1 {
+			at := f.t * float64(m) / samples
+			s, _, _ := f.at(at)
+			p.curve.At(min(1, max(0, s)), want, d1, d2, d3)
+			c.Sample(start+at, q, nil, nil)
+			for i := range q {
+				near(t, want[i], q[i], tolerance, "off the curve")
+			}
+		}
+		start += f.t
+	}
+}
