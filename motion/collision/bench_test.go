@@ -42,8 +42,8 @@ func BenchmarkCheck(b *testing.B) {
 				p := &c.pairs[i]
 				if p.other < 0 {
 					o := &c.obstacles[p.obstacle]
-					t := relative(&o.frame, &d.Frames[p.link])
-					for _, n := range c.links[p.link].tree.nodes {
+					t := relative(&o.frame, &d.Frames[p.body])
+					for _, n := range c.covers[p.body].tree.nodes {
 						if n.left < 0 {
 							sink = min(sink, o.solid.distance(apply(&t, n.c))-n.r)
 						}
@@ -72,3 +72,18 @@ func BenchmarkCheck(b *testing.B) {
 }
 
 var sink float64
+
+// BenchmarkWith derives a checker in which the hand carries a cup, as each plan does.
+func BenchmarkWith(b *testing.B) {
+	m := kintest.Arm5()
+	c := newChecker(b, m, &robot.Scene{Bodies: []robot.Body{
+		{Name: "table", Pose: kintest.At(0, 0, -0.05, 0, 0, 0), Geometry: box(1, 1, 0.1)},
+		{Name: "cup", Pose: kintest.At(0.3, 0, 0.05, 0, 0, 0), Geometry: robot.Geometry{Kind: robot.Cylinder, Radius: 0.04, Length: 0.1}, Movable: true},
+	}})
+	e := Exceptions{Attached: &Attached{Body: "cup", Link: m.Tip, Pose: robot.IdentityPose()}}
+	for b.Loop() {
+		if _, err := c.With(e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

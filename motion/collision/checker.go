@@ -27,29 +27,33 @@ type Checker struct {
 	names     []string // of the active joints
 	kin       Kinematics
 	opts      Options
-	links     []cover
+	covers    []cover // of the links, by their index, then of what is carried
 	obstacles []obstacle
+	carried   int // the obstacle that moves with a link instead, -1 for none
 	pairs     []pair
 	pool      *sync.Pool // of *data
 }
 
-// cover is a link's spheres in the link's frame.
+// cover is the spheres of a link, or of a body that it carries, in its frame.
 type cover struct {
+	link  int
 	tree  tree
 	reach float64 // of any point from the link's origin, m; 0 for a link without bodies
 }
 
 type obstacle struct {
-	name  string
-	frame transform // root from body
-	solid *solid    // nil: a mesh, covered by tree
-	tree  *tree
-	zone  bool
+	name    string
+	frame   transform // root from body
+	shape   robot.Geometry
+	solid   *solid // nil: a mesh, covered by tree
+	tree    *tree
+	zone    bool
+	movable bool
 }
 
 // pair is two bodies that must not touch.
 type pair struct {
-	link, other int // links; other is -1 for an obstacle
+	body, other int // covers; other is -1 for an obstacle
 	obstacle    int
 	a, b        string
 	code        robot.Code
@@ -77,7 +81,7 @@ func New(m *robot.Model, scene *robot.Scene, kin Kinematics, opts Options) (*Che
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	c := &Checker{m: m, names: m.JointNames(), kin: kin, opts: opts, links: make([]cover, len(m.Links))}
+	c := &Checker{m: m, names: m.JointNames(), kin: kin, opts: opts, covers: make([]cover, len(m.Links)), carried: -1}
 	for i := range m.Links {
 		if err := c.coverLink(i); err != nil {
 			return nil, err
@@ -103,7 +107,8 @@ func (c *Checker) makePool() {
 
 func (c *Checker) coverLink(i int) error {
 	l := &c.m.Links[i]
-	t := &c.links[i].tree
+	c.covers[i].link = i
+	t := &c.covers[i].tree
 	var roots []int32
 	for k := range l.Colliders {
 		body := &l.Colliders[k]
@@ -129,7 +134,7 @@ func (c *Checker) coverLink(i int) error {
 	}
 	if len(roots) > 0 {
 		t.root = t.join(roots)
-		c.links[i].reach = t.reach()
+		c.covers[i].reach = t.reach()
 	}
 	return nil
 }
@@ -139,7 +144,7 @@ func (c *Checker) addScene(s *robot.Scene) error {
 		return nil
 	}
 	seen := make(map[string]bool)
-	add := func(kind, name string, pose robot.Pose, g *robot.Geometry) error {
+	add := func(kind, name string, pose robot.Pose, g *robot.Geometry, movable bool) error {
 		where := kind + "." + name
 		if name == "" || seen[name] {
 			return robot.Errf(robot.CodeInvalidArgument, where, "name is empty or taken by another body or zone")
@@ -152,7 +157,7 @@ func (c *Checker) addScene(s *robot.Scene) error {
 		if !ok {
 			return robot.Errf(robot.CodeInvalidArgument, where, "pose isn't finite or its quaternion isn't of unit length")
 		}
-		o := obstacle{name: name, frame: frame, zone: kind == "zones"}
+		o := obstacle{name: name, frame: frame, shape: *g, zone: kind == "zones", movable: movable}
 		if g.Kind == robot.MeshGeometry {
 			o.tree = new(tree)
 			o.tree.root, _ = o.tree.cover(g, c.opts.Overshoot)
@@ -164,12 +169,12 @@ func (c *Checker) addScene(s *robot.Scene) error {
 		return nil
 	}
 	for i := range s.Bodies {
-		if err := add("bodies", s.Bodies[i].Name, s.Bodies[i].Pose, &s.Bodies[i].Geometry); err != nil {
+		if err := add("bodies", s.Bodies[i].Name, s.Bodies[i].Pose, &s.Bodies[i].Geometry, s.Bodies[i].Movable); err != nil {
 			return err
 		}
 	}
 	for i := range s.Zones {
-		if err := add("zones", s.Zones[i].Name, s.Zones[i].Pose, &s.Zones[i].Geometry); err != nil {
+		if err := add("zones", s.Zones[i].Name, s.Zones[i].Pose, &s.Zones[i].Geometry, false); err != nil {
 			return err
 		}
 	}
@@ -177,39 +182,56 @@ func (c *Checker) addScene(s *robot.Scene) error {
 }
 
 func (c *Checker) addPairs() {
-	m := c.m
-	for a := range m.Links {
-		if len(c.links[a].tree.nodes) == 0 {
-			continue
-		}
-		for b := a + 1; b < len(m.Links); b++ {
-			if len(c.links[b].tree.nodes) == 0 || m.IsAllowed(a, b) {
-				continue
-			}
-			up, down := c.chains(a, b)
-			if moves(up) || moves(down) {
-				c.pairs = append(c.pairs, pair{
-					link: a, other: b, a: m.Links[a].Name, b: m.Links[b].Name,
-					code: robot.CodeSelfCollision, margin: c.opts.SelfMargin, up: up, down: down,
-				})
+	for a := range c.m.Links {
+		for b := a + 1; b < len(c.m.Links); b++ {
+			if !c.m.IsAllowed(a, b) {
+				c.addPair(a, b, robot.CodeSelfCollision, c.opts.SelfMargin)
 			}
 		}
-		up, _ := c.chains(a, m.Root)
-		if !moves(up) {
-			continue
-		}
-		for k := range c.obstacles {
-			o := &c.obstacles[k]
-			p := pair{
-				link: a, other: -1, obstacle: k, a: m.Links[a].Name, b: o.name,
-				code: robot.CodeSceneCollision, margin: c.opts.SceneMargin, up: up,
-			}
-			if o.zone {
-				p.code = robot.CodeZoneNotGranted
-			}
-			c.pairs = append(c.pairs, p)
-		}
+		c.addObstaclePairs(a)
 	}
+}
+
+// addPair adds two covers unless one is empty or no joint moves them relative to
+// each other.
+func (c *Checker) addPair(a, b int, code robot.Code, margin float64) {
+	if len(c.covers[a].tree.nodes) == 0 || len(c.covers[b].tree.nodes) == 0 {
+		return
+	}
+	if up, down := c.chains(c.covers[a].link, c.covers[b].link); moves(up) || moves(down) {
+		c.pairs = append(c.pairs, pair{
+			body: a, other: b, a: c.name(a), b: c.name(b), code: code, margin: margin, up: up, down: down,
+		})
+	}
+}
+
+// addObstaclePairs adds a cover with each obstacle but what is carried.
+func (c *Checker) addObstaclePairs(a int) {
+	up, _ := c.chains(c.covers[a].link, c.m.Root)
+	if len(c.covers[a].tree.nodes) == 0 || !moves(up) {
+		return
+	}
+	for k := range c.obstacles {
+		if k == c.carried {
+			continue
+		}
+		p := pair{
+			body: a, other: -1, obstacle: k, a: c.name(a), b: c.obstacles[k].name,
+			code: robot.CodeSceneCollision, margin: c.opts.SceneMargin, up: up,
+		}
+		if c.obstacles[k].zone {
+			p.code = robot.CodeZoneNotGranted
+		}
+		c.pairs = append(c.pairs, p)
+	}
+}
+
+// name returns the name of the link or body that a cover is of.
+func (c *Checker) name(cover int) string {
+	if cover < len(c.m.Links) {
+		return c.m.Links[cover].Name
+	}
+	return c.obstacles[c.carried].name
 }
 
 // chains returns the joints from links a and b up to their nearest common ancestor.
@@ -248,55 +270,11 @@ func moves(chain []step) bool {
 	return slices.ContainsFunc(chain, func(s step) bool { return s.active >= 0 && s.scale != 0 })
 }
 
-// Exceptions are contacts that a motion may have beside the allowed ones.
-type Exceptions struct {
-	Zones []string // guarded zones that a grant opens
-	Touch []string // bodies that the gripper's links may touch
-}
-
-// With returns a checker that allows the exceptions as well. It shares
-// everything else with c. A name that the scene doesn't have is INVALID_ARGUMENT.
-func (c *Checker) With(e Exceptions) (*Checker, error) {
-	find := func(name string, zone bool) (int, error) {
-		for i := range c.obstacles {
-			if c.obstacles[i].name == name && c.obstacles[i].zone == zone {
-				return i, nil
-			}
-		}
-		return -1, robot.Errf(robot.CodeInvalidArgument, name, "the scene has nothing of this name")
-	}
-	open, touch := make(map[int]bool), make(map[int]bool)
-	for _, n := range e.Zones {
-		i, err := find(n, true)
-		if err != nil {
-			return nil, err
-		}
-		open[i] = true
-	}
-	for _, n := range e.Touch {
-		i, err := find(n, false)
-		if err != nil {
-			return nil, err
-		}
-		touch[i] = true
-	}
-	out := *c
-	out.pairs = slices.DeleteFunc(slices.Clone(c.pairs), func(p pair) bool {
-		if p.other >= 0 {
-			return false
-		}
-		fingers := c.m.Gripper != nil && slices.Contains(c.m.Gripper.Links, p.link)
-		return open[p.obstacle] || touch[p.obstacle] && fingers
-	})
-	out.makePool()
-	return &out, nil
-}
-
 // Spheres returns the number of spheres that cover each link.
 func (c *Checker) Spheres() []int {
-	out := make([]int, len(c.links))
-	for i := range c.links {
-		for _, n := range c.links[i].tree.nodes {
+	out := make([]int, len(c.m.Links))
+	for i := range out {
+		for _, n := range c.covers[i].tree.nodes {
 			if n.left < 0 {
 				out[i]++
 			}

@@ -257,9 +257,9 @@ func (c *Checker) follow(d *data, p *piece, t0 float64) error {
 // the link where their chains meet. A point of a body is no farther from a
 // joint above it than the body's reach and the levers between them.
 func (c *Checker) rate(d *data, p *pair) float64 {
-	r := chainRate(d, p.up, c.links[p.link].reach)
+	r := chainRate(d, p.up, c.covers[p.body].reach)
 	if p.other >= 0 {
-		r += chainRate(d, p.down, c.links[p.other].reach)
+		r += chainRate(d, p.down, c.covers[p.other].reach)
 	}
 	return r
 }

@@ -107,19 +107,19 @@ func treesBelow(s *search, a, b *tree, i, j int32, pb *[3]float64, lower float64
 // clearance returns a lower bound of the pair's distance at the frames in d: good
 // to goodEnough if it is below enough, else any that is at least enough.
 func (c *Checker) clearance(d *data, p *pair, enough float64) float64 {
-	link := &c.links[p.link]
+	body := &c.covers[p.body]
 	if p.other >= 0 {
-		other := &c.links[p.other]
-		t := relative(&d.frames[p.link], &d.frames[p.other])
-		return minToTree(&link.tree, &other.tree, &t, enough)
+		other := &c.covers[p.other]
+		t := relative(&d.frames[body.link], &d.frames[other.link])
+		return minToTree(&body.tree, &other.tree, &t, enough)
 	}
 	o := &c.obstacles[p.obstacle]
-	t := relative(&o.frame, &d.frames[p.link])
+	t := relative(&o.frame, &d.frames[body.link])
 	if o.solid == nil {
 		inv := relative(&t, &identity)
-		return minToTree(&link.tree, o.tree, &inv, enough)
+		return minToTree(&body.tree, o.tree, &inv, enough)
 	}
-	return link.tree.minToSolid(o.solid, &t, enough)
+	return body.tree.minToSolid(o.solid, &t, enough)
 }
 
 var identity = transform{1, 0, 0, 0, 1, 0, 0, 0, 1}

@@ -320,10 +320,10 @@ func TestRateBoundsEveryPoint(t *testing.T) {
 			for _, local := range [][3]float64{{0.15, 0, 0}, {0.05, 0, 0}, {0.1, 0.05, 0}, {0.1, 0, -0.05}} {
 				var moved float64
 				if p.other < 0 {
-					moved = dist(apply(&a.Frames[p.link], local), apply(&b.Frames[p.link], local))
+					moved = dist(apply(&a.Frames[p.body], local), apply(&b.Frames[p.body], local))
 				} else { // the change of distance of two points of the pair
-					moved = math.Abs(dist(apply(&a.Frames[p.link], local), apply(&a.Frames[p.other], local)) -
-						dist(apply(&b.Frames[p.link], local), apply(&b.Frames[p.other], local)))
+					moved = math.Abs(dist(apply(&a.Frames[p.body], local), apply(&a.Frames[p.other], local)) -
+						dist(apply(&b.Frames[p.body], local), apply(&b.Frames[p.other], local)))
 				}
 				require.LessOrEqual(t, moved, h*bound*(1+1e-9)+1e-12, "%s %s", p.a, p.b)
 			}
