@@ -42,9 +42,6 @@ func TestLoadPanda(t *testing.T) {
 		}
 	}
 	require.InDelta(t, 18, mass, 0.5) // the data sheet says about 18
-	for i, l := range m.Limits {
-		require.Empty(t, l.Assumed, "%s", m.JointNames()[i])
-	}
 }
 
 // Every link that both descriptions have is in the same place, to 1e-6 m and rad.
