@@ -185,10 +185,10 @@ func (b *timer) ends(where string, c Curve, before []float64) error {
 	}
 	c.At(0, b.from, b.d1, b.d2, b.d3)
 	c.At(1, b.to, b.d1, b.d2, b.d3)
-	if err := checkConfiguration(where+".from", b.names, b.limits, b.from); err != nil {
+	if err := checkConfiguration(where+".from", b.names, b.limits, b.from, false); err != nil {
 		return err
 	}
-	if err := checkConfiguration(where+".to", b.names, b.limits, b.to); err != nil {
+	if err := checkConfiguration(where+".to", b.names, b.limits, b.to, false); err != nil {
 		return err
 	}
 	for i := range before {
@@ -205,20 +205,13 @@ func (b *timer) append(dst []robot.Segment, where string, c Curve) ([]robot.Segm
 	if l, ok := c.(Line); ok {
 		return appendLine(dst, b.limits, l.From, l.To, b.scale)
 	}
-	b.curve, b.breaks = c, nil
-	if p, ok := c.(Piecewise); ok {
-		b.breaks = p.Breaks()
-	}
-	bend, extent := b.survey()
+	bend, extent, err := b.use(where, c)
 	switch {
-	case math.IsNaN(bend) || math.IsInf(bend, 0):
-		return dst, robot.Errf(robot.CodeInvalidArgument, where, "isn't finite everywhere")
-	case extent == 0:
-		return dst, nil
+	case err != nil || extent == 0:
+		return dst, err
 	case bend <= robot.PositionTolerance:
 		return appendLine(dst, b.limits, b.from, b.to, b.scale)
 	}
-	b.tolerance = CurveTolerance * min(1, max(curveLeast, extent))
 	p, err := b.shape(where)
 	if err != nil {
 		return dst, err
@@ -234,6 +227,24 @@ func (b *timer) append(dst []robot.Segment, where string, c Curve) ([]robot.Segm
 	}
 	rescale(dst[first:], k*(1+fitMargin))
 	return dst, nil
+}
+
+// use makes a curve the one at hand; its ends have been read.
+func (b *timer) use(where string, c Curve) (bend, extent float64, err error) {
+	b.set(c)
+	bend, extent = b.survey()
+	if math.IsNaN(bend) || math.IsInf(bend, 0) {
+		return 0, 0, robot.Errf(robot.CodeInvalidArgument, where, "isn't finite everywhere")
+	}
+	b.tolerance = CurveTolerance * min(1, max(curveLeast, extent))
+	return bend, extent, nil
+}
+
+func (b *timer) set(c Curve) {
+	b.curve, b.breaks = c, nil
+	if p, ok := c.(Piecewise); ok {
+		b.breaks = p.Breaks()
+	}
 }
 
 // survey returns by how much the curve leaves the straight line between its ends
@@ -311,14 +322,15 @@ func (b *timer) shape(where string) (Profile, error) {
 	return best.slowed(fastest), nil
 }
 
-// needs returns how many times as long a profile that lasts 1 s has to take for
-// the curve to be within the limits at so many instants, or anything above atMost if
-// that is exceeded.
+// needs returns how many times as long a profile has to take for the curve to be
+// within the limits at about so many instants, or anything above atMost if that is
+// exceeded.
 func (b *timer) needs(p Profile, atMost float64, samples int) float64 {
 	phases, n := p.phases()
 	var k float64
+	rate := float64(samples) / p.Duration()
 	for _, f := range phases[:n] {
-		per := max(4, int(f.t*float64(samples)))
+		per := max(4, int(f.t*rate))
 		for m := range per + 1 {
 			s, v, a := f.at(f.t * float64(m) / float64(per))
 			b.curve.At(min(1, max(0, s)), b.q, b.d1, b.d2, b.d3)

@@ -155,3 +155,112 @@ func (p curveProblem) check(t require.TestingT, tr robot.Trajectory) {
 		start += f.t
 	}
 }
+
+// TestLinesKeepTheirClosedForm: a straight line is timed as PointToPoint does,
+// whatever its type.
+func TestLinesKeepTheirClosedForm(t *testing.T) {
+	p := sevenJoints()
+	want, err := PointToPoint(p.names, p.limits, p.from, p.to, p.scale)
+	require.NoError(t, err)
+	for _, c := range []Curve{Line{p.from, p.to}, bent{Line{p.from, p.to}, 0}} {
+		got, err := ThroughCurves(p.names, p.limits, []Curve{c}, p.scale)
+		require.NoError(t, err)
+		require.Equal(t, want.Digest(), got.Digest())
+	}
+	// Timed as a curve, it is nearly as fast.
+	r := rand.New(rand.NewPCG(5, 5))
+	for range 100 {
+		n := 1 + r.IntN(7)
+		c := bent{Line{make([]float64, n), make([]float64, n)}, 2e-8}
+		for i := range c.To {
+			c.To[i] = 4*r.Float64() - 2
+		}
+		limits := randomLimits(r, n)
+		line, err := PointToPoint(jointNames[:n], limits, c.From, c.To, 1)
+		require.NoError(t, err)
+		curve, err := ThroughCurves(jointNames[:n], limits, []Curve{c}, 1)
+		require.NoError(t, err)
+		require.Less(t, curve.Duration(), 1.08*line.Duration())
+		require.Greater(t, curve.Duration(), (1-1e-6)*line.Duration())
+	}
+}
+
+// broken is a curve with one wrong number.
+type broken struct {
+	Line
+	where float64 // from here on
+	into  func(q, d1, d2, d3 []float64)
+}
+
+func (b broken) At(s float64, q, d1, d2, d3 []float64) {
+	b.Line.At(s, q, d1, d2, d3)
+	if s >= b.where {
+		b.into(q, d1, d2, d3)
+	}
+}
+
+// zigzag turns round so often that no number of knots follows it.
+type zigzag struct{}
+
+func (zigzag) At(s float64, q, d1, d2, d3 []float64) {
+	const f = 2e4
+	sin, cos := math.Sincos(f * s)
+	q[0], q[1] = sin, s
+	d1[0], d1[1] = f*cos, 1
+	d2[0], d2[1] = -f*f*sin, 0
+	d3[0], d3[1] = -f*f*f*cos, 0
+}
+
+func TestThroughCurvesRefuses(t *testing.T) {
+	names, limits := []string{"a", "b"}, plain(2)
+	zero, one := []float64{0, 0}, []float64{1, 1}
+	line := Line{zero, one}
+	nan := math.NaN()
+	for name, tt := range map[string]struct {
+		curves []Curve
+		scale  float64
+		code   robot.Code
+		where  string
+	}{
+		"none":           {nil, 1, robot.CodeInvalidArgument, "curves"},
+		"nil":            {[]Curve{nil}, 1, robot.CodeInvalidArgument, "curves[0]"},
+		"scale":          {[]Curve{line}, 1.5, robot.CodeInvalidArgument, "speed_scale"},
+		"short line":     {[]Curve{line, Line{one, zero[:1]}}, 1, robot.CodeInvalidArgument, "curves[1]"},
+		"gap":            {[]Curve{line, Line{[]float64{1, 1.1}, zero}}, 1, robot.CodeInvalidArgument, "curves[1].b"},
+		"starts outside": {[]Curve{Line{[]float64{0, 2.1}, zero}}, 1, robot.CodeJointLimit, "curves[0].from.b"},
+		"ends outside":   {[]Curve{Line{zero, []float64{0, 2.1}}}, 1, robot.CodeJointLimit, "curves[0].to.b"},
+		"leaves limits":  {[]Curve{bent{Line{zero, one}, 10}}, 1, robot.CodeJointLimit, "a"},
+		"NaN position":   {[]Curve{broken{line, 0.5, func(q, _, _, _ []float64) { q[1] = nan }}}, 1, robot.CodeInvalidArgument, "curves[0].to.b"},
+		"NaN slope":      {[]Curve{broken{line, 0.9, func(_, d1, _, _ []float64) { d1[1] = nan }}}, 1, robot.CodeInvalidArgument, "curves[0]"},
+		"infinite bend":  {[]Curve{broken{line, 0.9, func(_, _, d2, _ []float64) { d2[1] = math.Inf(1) }}}, 1, robot.CodeInvalidArgument, "curves[0]"},
+		"NaN third":      {[]Curve{broken{line, 0.9, func(_, _, _, d3 []float64) { d3[1] = nan }}}, 1, robot.CodeInvalidArgument, "curves[0]"},
+		"not its slope":  {[]Curve{broken{line, 0.1, func(q, _, _, _ []float64) { q[1] *= 1.5 }}}, 1, robot.CodeInvalidArgument, "curves[0]"},
+		"zigzag":         {[]Curve{zigzag{}}, 1, robot.CodeInvalidArgument, "curves[0]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr, err := ThroughCurves(names, limits, tt.curves, tt.scale)
+			requireCode(t, err, tt.code, tt.where)
+			require.Empty(t, tr.Segments)
+		})
+	}
+	limits[1].Velocity = 0
+	_, err := ThroughCurves(names, limits, []Curve{line}, 1)
+	requireCode(t, err, robot.CodeSpeedLimit, "b")
+}
+
+func TestCurvesThatStandStill(t *testing.T) {
+	names, limits, q := []string{"a", "b"}, plain(2), []float64{1, -1}
+	still := Line{q, q}
+	for _, curves := range [][]Curve{{still}, {still, bent{still, 0}}} {
+		tr, err := ThroughCurves(names, limits, curves, 1)
+		require.NoError(t, err)
+		require.Equal(t, robot.Hold(names, q), tr)
+	}
+	// Between others it takes no time.
+	one := Line{q, []float64{0, 0}}
+	with, err := ThroughCurves(names, limits, []Curve{still, one, Line{one.To, one.To}}, 1)
+	require.NoError(t, err)
+	without, err := ThroughCurves(names, limits, []Curve{one}, 1)
+	require.NoError(t, err)
+	require.Equal(t, without.Digest(), with.Digest())
+}

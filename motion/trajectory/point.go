@@ -29,21 +29,24 @@ const maxPosition = 1e6
 // the acceleration, and a controlled stop, which may use the full limits, is
 // always harder than what it interrupts.
 //
+// from may be outside the limits of position: since to is inside, the line leads
+// straight back in. It is for the caller to say when that is wanted.
+//
 // Where from equals to the result is robot.Hold's trajectory: at rest for a
 // moment. It isn't an error to be there already.
 //
 // Nothing is clamped. Errors are *robot.Error: CodeSpeedLimit naming every joint
-// that has no velocity limit, CodeJointLimit for an end outside its position
+// that has no velocity limit, CodeJointLimit where to is outside the position
 // limits, CodeInvalidArgument for counts, limits, numbers or a scale that can't be
 // used.
 func PointToPoint(names []string, limits []robot.JointLimits, from, to []float64, speedScale float64) (robot.Trajectory, error) {
 	if err := checkLimits(names, limits, speedScale); err != nil {
 		return robot.Trajectory{}, err
 	}
-	if err := checkConfiguration("from", names, limits, from); err != nil {
+	if err := checkConfiguration("from", names, limits, from, true); err != nil {
 		return robot.Trajectory{}, err
 	}
-	if err := checkConfiguration("to", names, limits, to); err != nil {
+	if err := checkConfiguration("to", names, limits, to, false); err != nil {
 		return robot.Trajectory{}, err
 	}
 	out := robot.Trajectory{Joints: append([]string(nil), names...)}
@@ -59,8 +62,8 @@ func PointToPoint(names []string, limits []robot.JointLimits, from, to []float64
 
 // ThroughWaypoints returns PointToPoint's lines through the waypoints in order,
 // as one trajectory that comes to rest at each of them. Equal waypoints in a row
-// count as one; if there is only one the result is robot.Hold's. The rest is as
-// in PointToPoint.
+// count as one; if there is only one the result is robot.Hold's. The first of
+// several may be outside the limits of position. The rest is as in PointToPoint.
 func ThroughWaypoints(names []string, limits []robot.JointLimits, waypoints [][]float64, speedScale float64) (robot.Trajectory, error) {
 	if err := checkLimits(names, limits, speedScale); err != nil {
 		return robot.Trajectory{}, err
@@ -69,7 +72,7 @@ func ThroughWaypoints(names []string, limits []robot.JointLimits, waypoints [][]
 		return robot.Trajectory{}, robot.Errf(robot.CodeInvalidArgument, "waypoints", "a motion needs at least one waypoint")
 	}
 	for k, q := range waypoints {
-		if err := checkConfiguration(fmt.Sprintf("waypoints[%d]", k), names, limits, q); err != nil {
+		if err := checkConfiguration(fmt.Sprintf("waypoints[%d]", k), names, limits, q, k == 0 && len(waypoints) > 1); err != nil {
 			return robot.Trajectory{}, err
 		}
 	}
@@ -179,8 +182,9 @@ func checkLimits(names []string, limits []robot.JointLimits, speedScale float64)
 	return nil
 }
 
-// checkConfiguration checks one configuration; where is the argument's name.
-func checkConfiguration(where string, names []string, limits []robot.JointLimits, q []float64) error {
+// checkConfiguration checks one configuration; where is the argument's name. It may
+// be outside the limits of position only where asked for.
+func checkConfiguration(where string, names []string, limits []robot.JointLimits, q []float64, outside bool) error {
 	if len(q) != len(names) {
 		return robot.Errf(robot.CodeInvalidArgument, where, "%d numbers for %d joints", len(q), len(names))
 	}
@@ -190,7 +194,7 @@ func checkConfiguration(where string, names []string, limits []robot.JointLimits
 				"a position must be a number of at most that size")
 		}
 		l := limits[i]
-		if !l.Bounded {
+		if !l.Bounded || outside {
 			continue
 		}
 		if limit := math.Max(l.Lower, math.Min(l.Upper, x)); math.Abs(x-limit) > robot.PositionTolerance {

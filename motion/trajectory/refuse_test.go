@@ -76,7 +76,8 @@ func TestPointToPointRefuses(t *testing.T) {
 		"Case45 NaN":        {names, plain(2), zero, []float64{0, nan}, 1, robot.CodeInvalidArgument, "to.b"},
 		"Case45 infinity":   {names, plain(2), []float64{inf, 0}, one, 1, robot.CodeInvalidArgument, "from.a"},
 		"Case45 5000":       {names, plain(2), zero, []float64{0, 5000}, 1, robot.CodeJointLimit, "to.b"},
-		"from below":        {names, plain(2), []float64{-2.1, 0}, one, 1, robot.CodeJointLimit, "from.a"},
+		"to below":          {names, plain(2), one, []float64{-2.1, 0}, 1, robot.CodeJointLimit, "to.a"},
+		"stays below":       {names, plain(2), []float64{-2.1, 0}, []float64{-2.1, 1}, 1, robot.CodeJointLimit, "to.a"},
 		"too far to count":  {names, edited(func(l *robot.JointLimits) { l.Bounded = false }), zero, []float64{0, 1e7}, 1, robot.CodeInvalidArgument, "to.b"},
 		"velocity NaN":      {names, edited(func(l *robot.JointLimits) { l.Velocity = nan }), zero, one, 1, robot.CodeInvalidArgument, "b"},
 		"velocity below 0":  {names, edited(func(l *robot.JointLimits) { l.Velocity = -1 }), zero, one, 1, robot.CodeInvalidArgument, "b"},
@@ -99,6 +100,29 @@ func TestPointToPointRefuses(t *testing.T) {
 	// A continuous joint has no position limits.
 	_, err = PointToPoint(names, edited(func(l *robot.JointLimits) { l.Bounded = false }), zero, []float64{0, 3}, 1)
 	require.NoError(t, err)
+}
+
+// From outside the limits a line leads straight back in, and in no other direction.
+func TestWayBackInside(t *testing.T) {
+	names, limits := []string{"a", "b"}, plain(2)
+	from := []float64{-2.4, 2.1}
+	tr, err := PointToPoint(names, limits, from, []float64{-2, 2}, 0.5)
+	require.NoError(t, err)
+	require.Equal(t, from, tr.Start())
+	require.NoError(t, tr.Validate(limits))
+	q := make([]float64, 2)
+	for s := 0.0; s < tr.Duration(); s += 1e-3 {
+		tr.Sample(s, q, nil, nil)
+		require.GreaterOrEqual(t, q[0], -2.4)
+		require.LessOrEqual(t, q[1], 2.1)
+	}
+	tr, err = ThroughWaypoints(names, limits, [][]float64{from, {-2, 2}, {0, 0}}, 0.5)
+	require.NoError(t, err)
+	require.NoError(t, tr.Validate(limits))
+	_, err = ThroughWaypoints(names, limits, [][]float64{{0, 0}, from, {0, 0}}, 1)
+	requireCode(t, err, robot.CodeJointLimit, "waypoints[1].a")
+	_, err = ThroughWaypoints(names, limits, [][]float64{from}, 1)
+	requireCode(t, err, robot.CodeJointLimit, "waypoints[0].a")
 }
 
 func TestZeroDistanceHolds(t *testing.T) {
