@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,8 @@ type message struct {
 	argsAt  int64          // where args begin in the body
 	start   int64          // where the message begins in the body
 	end     int64          // where it ends; 0 when it breaks off
+
+	meta jsontext.Value // params._meta as written; nil when absent
 
 	unknown string // first member of params that a tools/call doesn't have
 	named   bool   // params.name is there and a string
@@ -77,7 +80,8 @@ func atEnd(dec *jsontext.Decoder) error {
 }
 
 func parseMessage(dec *jsontext.Decoder, body []byte) (m message, err error) {
-	m.start = dec.InputOffset()
+	from := body[dec.InputOffset():]
+	m.start = int64(len(body) - len(bytes.TrimLeft(from, " \t\r\n,")))
 	var version bool
 	err = members(dec, "message", func(name string) error {
 		switch name {
@@ -153,7 +157,14 @@ func (m *message) readParams(dec *jsontext.Decoder, body []byte) error {
 			m.args = bytes.Clone(v)
 			m.argsAt = dec.InputOffset() - int64(len(v))
 			return nil
-		case "_meta", "task": // a task's terms are ignored, as a server without tasks must
+		case "_meta":
+			start := dec.InputOffset()
+			if err := strictValue(dec); err != nil {
+				return err
+			}
+			m.meta = bytes.Clone(bytes.TrimLeft(body[start:dec.InputOffset()], " \t\r\n:"))
+			return nil
+		case "task": // its terms are ignored, as a server without tasks must
 			return strictValue(dec)
 		default:
 			if m.unknown == "" {
@@ -162,6 +173,15 @@ func (m *message) readParams(dec *jsontext.Decoder, body []byte) error {
 			return strictValue(dec)
 		}
 	})
+}
+
+// modern reports whether a message says that it speaks the newest revision, as each
+// of that revision does.
+func (m message) modern() bool {
+	var meta struct {
+		Version string `json:"io.modelcontextprotocol/protocolVersion"`
+	}
+	return m.meta != nil && json.Unmarshal(m.meta, &meta) == nil && meta.Version >= modern
 }
 
 // members reads an object, refusing duplicate names, and calls each with the

@@ -46,7 +46,7 @@ func (s stopped) answer() gate.Answer {
 func (t *tenant) take(body []byte, whole error) *intake {
 	in := &intake{t: t}
 	in.msgs, in.batch, in.err = parseBody(body)
-	if in.err == nil {
+	if whole != nil {
 		in.err = whole
 	}
 	for _, tool := range []string{toolEStop, toolStop} {
@@ -104,7 +104,7 @@ func (in *intake) act(msg int, tool string, args []byte, id jsontext.Value) {
 // asksStop reports whether one stop is all that was asked for, in a form that would be
 // refused: its verdict is then the answer.
 func (in *intake) asksStop() bool {
-	return in.err != nil && len(in.msgs) == 1 && len(in.stops) == 1 && (in.stops[0].msg == 0 || in.msgs[0].tool == "")
+	return in.err != nil && len(in.msgs) == 1 && len(in.stops) == 1 && (in.stops[0].msg == 0 || in.msgs[0].end == 0 && in.msgs[0].tool == "")
 }
 
 // refusal is the error to answer with; it says whether a stop was carried out.

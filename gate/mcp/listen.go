@@ -79,7 +79,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	servers := s.servers
 	s.servers = nil
+	streams := s.stdio
 	s.mu.Unlock()
+	if streams != nil {
+		streams.settle(ctx)
+	}
 	for _, t := range tenants {
 		t.close(errShutdown)
 	}
@@ -112,6 +116,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-closed:
 	case <-ctx.Done():
 		late("closing sessions")
+	}
+	if streams != nil {
+		errs = append(errs, streams.end(ctx))
 	}
 	return errors.Join(errs...)
 }

@@ -107,6 +107,7 @@ type Server struct {
 	exchanges int                // requests that will be answered
 	tenants   map[string]*tenant // by token id
 	servers   []*http.Server
+	stdio     *stdio // nil: no client on streams
 }
 
 // New checks the options and the catalog and returns a Server that serves nothing yet.
