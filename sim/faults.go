@@ -32,6 +32,12 @@ const (
 	FaultKick FaultKind = "kick"
 	// FaultEncoder: the joint's encoder reads Value rad or m more than is true.
 	FaultEncoder FaultKind = "encoder_offset"
+	// FaultLostSteps: a motor that counts its steps loses some of them. What is
+	// measured is what is counted and goes on following the setpoint; the joint
+	// truly falls behind, at its largest speed, until Value rad or m more are
+	// counted than is true, and stays so until its switch is found. It acts in a
+	// motion only.
+	FaultLostSteps FaultKind = "lost_steps"
 )
 
 // Fault is one scripted fault. It happens once.
@@ -53,20 +59,18 @@ const (
 )
 
 func (f *Fault) needsJoint() bool {
-	return f.Kind == FaultStuck || f.Kind == FaultWeak || f.Kind == FaultKick || f.Kind == FaultEncoder
+	return f.Kind == FaultStuck || f.Kind == FaultWeak || f.Kind == FaultKick || f.Kind == FaultEncoder || f.Kind == FaultLostSteps
 }
 
-func (f *Fault) needsValue() bool {
-	return f.Kind == FaultWeak || f.Kind == FaultKick || f.Kind == FaultEncoder
-}
+func (f *Fault) needsValue() bool { return f.needsJoint() && f.Kind != FaultStuck }
 
 // check returns what is wrong with a fault by itself; where names it.
 func (f *Fault) check(where string) error {
 	switch f.Kind {
-	case FaultFreeze, FaultStuck, FaultWeak, FaultDisconnect, FaultKick, FaultEncoder:
+	case FaultFreeze, FaultStuck, FaultWeak, FaultDisconnect, FaultKick, FaultEncoder, FaultLostSteps:
 	default:
 		return robot.Errf(robot.CodeInvalidArgument, where+".kind",
-			"%q is not a fault; known are freeze, stuck, weak, disconnect, kick, encoder_offset", f.Kind)
+			"%q is not a fault; known are freeze, stuck, weak, disconnect, kick, encoder_offset, lost_steps", f.Kind)
 	}
 	for _, x := range [...]struct {
 		name  string
@@ -84,13 +88,15 @@ func (f *Fault) check(where string) error {
 	case f.Motion < 0:
 		return robot.Errf(robot.CodeInvalidArgument, where+".motion", "motions are counted from 1; %d isn't one", f.Motion)
 	case f.needsJoint() != (f.Joint != ""):
-		return robot.Errf(robot.CodeInvalidArgument, where+".joint", "stuck, weak, kick and encoder_offset name a joint, the others don't")
+		return robot.Errf(robot.CodeInvalidArgument, where+".joint", "stuck, weak, kick, encoder_offset and lost_steps name a joint, the others don't")
 	case !f.needsValue() && f.Value != 0:
 		return robot.Errf(robot.CodeInvalidArgument, where+".value", "%s takes no value", f.Kind)
 	case f.Kind == FaultWeak && !(f.Value >= 0 && f.Value < 1):
 		return robot.LimitErr(robot.CodeInvalidArgument, where+".value", f.Value, 1, "", "a weak joint keeps a part of its effort from 0 to below 1")
 	case f.Kind != FaultWeak && f.needsValue() && f.Value == 0:
 		return robot.Errf(robot.CodeInvalidArgument, where+".value", "%s needs a value other than 0", f.Kind)
+	case f.Kind == FaultLostSteps && f.Duration != 0:
+		return robot.Errf(robot.CodeInvalidArgument, where+".duration_s", "lost steps stay lost; %s takes no duration", f.Kind)
 	}
 	return nil
 }

@@ -12,12 +12,14 @@ func TestParseFaults(t *testing.T) {
 	got, err := ParseFaults("f.json", []byte(`{"faults":[
   {"kind":"stuck","joint":"elbow_flex","motion":2,"at_s":0.5},
   {"kind":"kick","joint":"shoulder_pan","at_s":1,"value":-2.5,"duration_s":0.2},
+  {"kind":"lost_steps","joint":"elbow_flex","value":0.1},
   {"kind":"freeze","at_s":0}
 ]}`))
 	require.NoError(t, err)
 	require.Equal(t, []Fault{
 		{Kind: FaultStuck, Joint: "elbow_flex", Motion: 2, At: 0.5},
 		{Kind: FaultKick, Joint: "shoulder_pan", At: 1, Value: -2.5, Duration: 0.2},
+		{Kind: FaultLostSteps, Joint: "elbow_flex", Value: 0.1},
 		{Kind: FaultFreeze},
 	}, got)
 }
@@ -41,6 +43,9 @@ func TestParseFaultsRefusals(t *testing.T) {
 		{"no value", `{"faults":[{"kind":"kick","joint":"elbow_flex"}]}`, "value"},
 		{"value too many", `{"faults":[{"kind":"freeze","value":1}]}`, "value"},
 		{"strong weakness", `{"faults":[{"kind":"weak","joint":"elbow_flex","value":1}]}`, "value"},
+		{"steps lost for a while", `{"faults":[{"kind":"lost_steps","joint":"elbow_flex","value":1,"duration_s":1}]}`, "duration_s"},
+		{"steps of no joint", `{"faults":[{"kind":"lost_steps","value":1}]}`, "joint"},
+		{"no steps lost", `{"faults":[{"kind":"lost_steps","joint":"elbow_flex"}]}`, "value"},
 		{"motion 0 backwards", `{"faults":[{"kind":"freeze","motion":-1}]}`, "motion"},
 		{"lone surrogate", `{"faults":[{"kind":"stuck","joint":"\ud800"}]}`, "f.json:1"},
 		{"second of two", "{\"faults\":[{\"kind\":\"freeze\"},\n{\"kind\":\n\"stuck\"}]}", "f.json:2: faults[1].joint"},

@@ -59,14 +59,17 @@ func (r *Robot) Inject(f Fault) error {
 	if r.run == nil {
 		r.take()
 		i := len(r.opts.Faults) - 1
-		if f.At == 0 && f.Motion == 0 && f.Duration == 0 && f.Kind != FaultKick {
+		if f.At == 0 && f.Motion == 0 && f.Duration == 0 && f.Kind != FaultKick && f.Kind != FaultLostSteps {
 			r.used[i] = true
 			if f.Kind == FaultDisconnect {
-				r.lose(true)
+				r.cut(true)
 				return nil
 			}
 			r.setFault(i, true)
-			r.frozen = r.s.frozen
+			if f.Kind == FaultEncoder {
+				r.sense(0)
+			}
+			r.show(false)
 		}
 	}
 	return nil
@@ -110,16 +113,18 @@ func (r *Robot) setFault(i int, on bool) {
 	case FaultEncoder:
 		r.s.offset[j] += value
 		r.pl.offset[j] += value
+	case FaultLostSteps:
+		r.lose[j] += value
 	case FaultDisconnect:
 		r.mu.Lock()
-		r.lose(on)
+		r.cut(on)
 		r.mu.Unlock()
 	}
 }
 
-// lose cuts the link or brings it back; mu is held. The robot itself sees to the
+// cut cuts the link or brings it back; mu is held. The robot itself sees to the
 // actuators that declare what a lost link does to them.
-func (r *Robot) lose(lost bool) {
+func (r *Robot) cut(lost bool) {
 	if lost {
 		r.switchOff(onLost)
 	}

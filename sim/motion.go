@@ -40,6 +40,7 @@ const (
 	byClose
 	byFault
 	byGrip
+	bySwitch
 )
 
 // motion is one Execute: what is to be done and what was found. It is owned by
@@ -61,6 +62,7 @@ type motion struct {
 	still, good, settled int // steps at rest; at rest and arrived; since the setpoint is
 	saturated            []int
 	active               []activeFault
+	returned             bool // a search has gone back to its switch
 }
 
 // Execute runs a motion in simulated time. See robot.Backend; it takes the whole
@@ -83,6 +85,9 @@ func (r *Robot) execute(ctx context.Context, m robot.Motion, progress func(robot
 	run, err := r.begin(m.Epoch, func() error {
 		if !r.enabled {
 			return robot.Errf(robot.CodeNotEnabled, "sim", "torque is off")
+		}
+		if err := r.referenced(&m); err != nil {
+			return err
 		}
 		return r.atStart(&m)
 	})
@@ -117,6 +122,9 @@ func (r *Robot) admissible(m *robot.Motion) error {
 	}
 	if m.Grip != nil && r.opts.Model.Gripper == nil {
 		return robot.Errf(robot.CodeNotSupported, "grip", "the robot has no gripper")
+	}
+	if m.Seek != nil {
+		return r.admissibleSeek(m.Seek)
 	}
 	return nil
 }
@@ -222,7 +230,7 @@ func (x *motion) events(ctx context.Context) {
 		x.run.at = x.t
 	}
 	x.r.mu.Unlock()
-	if x.why != toItsEnd {
+	if x.why != toItsEnd && x.why != bySwitch {
 		return
 	}
 	switch {
@@ -238,17 +246,21 @@ func (x *motion) events(ctx context.Context) {
 
 // brake replaces the rest of the trajectory by a controlled stop.
 func (x *motion) brake(why ending) {
-	r := x.r
 	x.why = why
 	if x.tick == 0 {
 		return
 	}
+	x.follow(x.braking())
+}
+
+// braking is a controlled stop from the setpoint on.
+func (x *motion) braking() robot.Trajectory {
+	r := x.r
 	// Along the line that the planner has checked, where there is one.
-	b, ok := robot.BrakeAlongLine(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits)
-	if !ok {
-		b = robot.BrakeTrajectory(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits)
+	if b, ok := robot.BrakeAlongLine(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits); ok {
+		return b
 	}
-	x.follow(b)
+	return robot.BrakeTrajectory(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits)
 }
 
 // follow makes b the trajectory from now on.
@@ -327,7 +339,9 @@ func (x *motion) step() bool {
 		r.publish(false)
 		return false
 	}
+	r.slip()
 	r.sense(Step)
+	x.seek()
 	if c := r.mon.advance(r.pl.q, r.pl.dq, x.t); c != nil {
 		x.touch(c)
 	}
@@ -378,7 +392,7 @@ func (x *motion) watch() {
 			})
 		}
 		l := &r.info.Limits[i]
-		if over := math.Max(l.Lower-r.s.q[i], r.s.q[i]-l.Upper); l.Bounded && over > r.tolerance(i) {
+		if over := math.Max(l.Lower-r.s.q[i], r.s.q[i]-l.Upper); l.Bounded && over > r.tolerance(i) && !x.searches(i) {
 			limit := l.Lower
 			if r.s.q[i] > l.Upper {
 				limit = l.Upper
@@ -391,6 +405,10 @@ func (x *motion) watch() {
 		x.saturation(i, name)
 	}
 }
+
+// searches reports whether joint i looks for its switch: until it has found it, its
+// own limits don't bind, since where it is isn't known.
+func (x *motion) searches(i int) bool { return x.m.Seek != nil && x.m.Seek.Joint == i }
 
 func (x *motion) saturation(i int, name string) {
 	r := x.r

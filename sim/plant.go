@@ -110,7 +110,7 @@ func driveParams(t *tree, gravity vec3) ([]jointParams, []string) {
 		p.speed = speedHeadroom * l.Velocity
 		assumed = append(assumed, fmt.Sprintf("rotor inertia of %s: %.3g %s", name, p.armature, inertiaUnit(t, i)))
 	}
-	return out, assumed
+	return out, append(assumed, endStops(t, out)...)
 }
 
 func inertiaUnit(t *tree, i int) string {

@@ -84,7 +84,8 @@ func (h *Rehearser) world() (*robot.Scene, []item, error) {
 // fast as the machine can, and records what it did. The state's torque counts as
 // on, its latches and epoch as clear: whether the real robot may move is for its
 // backend to say. Where nothing is measured the setpoints stand in, and the record
-// says so.
+// says so. A search for a switch is rehearsed from the farthest place that it can
+// come from, since where its joint is isn't known, and so over all of its way.
 //
 // A motion that the simulated robot refuses or that faults is REHEARSAL_FAILED
 // with the simulator's own *robot.Error as cause (Err), and its place, value and
@@ -104,14 +105,24 @@ func (h *Rehearser) Rehearse(ctx context.Context, s robot.State, m robot.Motion)
 	if start == nil {
 		return robot.Rehearsal{}, failed(robot.Errf(robot.CodeStaleState, "state", "there is neither a measured position nor a setpoint to start from"))
 	}
+	start, count := farthest(h.tree, start, &m)
 	r, err := assemble(Options{
-		Model: h.tree.model, Clock: Fast, Seed: h.seed, Start: start,
+		Model: h.tree.model, Clock: Fast, Seed: h.seed, Start: start, Unreferenced: s.Unreferenced,
 	}, h.tree, h.params, h.assumed, scene, items, h.gravity)
 	if err != nil {
 		return robot.Rehearsal{}, failed(err)
 	}
 	if len(s.Setpoints) == h.tree.n {
 		copy(r.qs, s.Setpoints)
+	}
+	if count != nil {
+		r.recount(m.Seek.Joint, *count)
+		assumed = append(assumed, "start of the search for the switch of "+r.info.Joints[m.Seek.Joint]+": the farthest that it gets from")
+	}
+	for _, name := range r.unknown() {
+		if count == nil || name != r.info.Joints[m.Seek.Joint] {
+			assumed = append(assumed, "position of "+name+": not referenced, taken to be what it counts")
+		}
 	}
 	if s.Held != "" {
 		if err := r.takeHeld(s); err != nil {

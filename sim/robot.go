@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +51,9 @@ type Options struct {
 	Noise    Noise
 	Faults   []Fault
 	Disabled bool // start with torque off; a simulated robot starts enabled
+	// Unreferenced says of each active joint that it starts without knowing where
+	// it is, as State has it; nil: all know. Only joints with a reference switch can.
+	Unreferenced []bool
 	// Gravity in the root frame, m/s²; nil: 9.80665 down along z.
 	Gravity *mgl64.Vec3
 	// Now stamps measurements; nil: time.Now.
@@ -83,6 +87,7 @@ type Robot struct {
 	weak   []float64 // factor by active joint
 	gripAt float64   // the gripper joint's position in its grip
 	gripTo float64   // effort limit of the gripper joint; 0: none but its own
+	lose   []float64 // steps that the joints still have to lose, rad or m
 
 	mu       sync.Mutex
 	snap     robot.State // what the loop published last
@@ -90,6 +95,7 @@ type Robot struct {
 	enabled  bool
 	estopped bool
 	values   []float64 // of the actuators beside the joints, by Model.Actuators
+	unref    []bool    // joints that don't know where they are
 	closed   bool
 	lost     bool // the link to the robot is down
 	held     string
@@ -172,6 +178,9 @@ func assemble(o Options, t *tree, params []jointParams, assumed []string, scene 
 	if err := checkStart(t, start); err != nil {
 		return nil, err
 	}
+	if err := checkUnreferenced(t, o.Unreferenced); err != nil {
+		return nil, err
+	}
 	joints, err := resolve(o.Faults, t)
 	if err != nil {
 		return nil, err
@@ -192,7 +201,10 @@ func assemble(o Options, t *tree, params []jointParams, assumed []string, scene 
 		enabled: !o.Disabled,
 		used:    make([]bool, len(o.Faults)),
 		weak:    make([]float64, n),
+		lose:    make([]float64, n),
+		unref:   make([]bool, n),
 	}
+	copy(r.unref, o.Unreferenced)
 	for i := range r.weak {
 		r.weak[i] = 1
 	}
@@ -268,6 +280,9 @@ func (r *Robot) describe() robot.Info {
 	// A hash can't fail to be written to, and these types can't fail to encode.
 	faults, _ := json.Marshal(r.opts.Faults)
 	fmt.Fprintf(h, "%s\n%x\n%x\n%d\n%s\n", Version, m.ModelHash, scene, r.opts.Seed, faults)
+	if r.opts.Unreferenced != nil {
+		fmt.Fprintf(h, "%t\n", r.opts.Unreferenced)
+	}
 	_ = binary.Write(h, binary.BigEndian, []float64{r.opts.Noise.Position, r.opts.Noise.Velocity, r.gravity[0], r.gravity[1], r.gravity[2]})
 	h.Sum(info.Identity[:0])
 	return info
@@ -309,6 +324,11 @@ func (r *Robot) sense(since float64) {
 func (r *Robot) publish(moving bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.show(moving)
+}
+
+// show is publish with mu held.
+func (r *Robot) show(moving bool) {
 	copy(r.snap.Positions, r.s.q)
 	copy(r.snap.Velocities, r.s.v)
 	copy(r.snap.Efforts, r.pl.tau)
@@ -353,6 +373,10 @@ func (r *Robot) stamp(s robot.State) robot.State {
 	s.Enabled, s.EStopped, s.StopEpoch = r.enabled, r.estopped, r.epoch
 	s.Held, s.HeldPose = r.held, r.heldPose
 	s.Actuators = r.actuatorStates()
+	s.Unreferenced = nil
+	if slices.Contains(r.unref, true) {
+		s.Unreferenced = r.unref // State's caller gets a copy
+	}
 	s.Faults = nil
 	if r.fault != nil {
 		s.Faults = []robot.Fault{*r.fault}

@@ -15,6 +15,9 @@ func (x *motion) over() bool {
 	if x.t < x.end-Step/2 {
 		return false
 	}
+	if x.returns() {
+		return false
+	}
 	x.settled++
 	moving, away := r.moving()
 	x.still, x.good = x.still+1, x.good+1
@@ -36,9 +39,12 @@ func (x *motion) over() bool {
 		x.endAt(false)
 		return true
 	case float64(x.good)*Step >= restTime:
+		if x.m.Seek != nil && x.why == toItsEnd {
+			x.unfound()
+		}
 		x.endAt(true)
 		return true
-	case x.why != toItsEnd && x.why != byGrip && float64(x.still)*Step >= restTime && x.why != byFault:
+	case x.why != toItsEnd && x.why != byGrip && x.why != bySwitch && float64(x.still)*Step >= restTime && x.why != byFault:
 		// A stop has done its work once nothing moves; droop may still be on
 		// its way out, so wait for that as well, but not forever.
 		if !patient && !late {
@@ -69,6 +75,9 @@ func (x *motion) notThere(moving bool) bool {
 			x.fail(robot.LimitErr(robot.CodeDeviation, r.info.Joints[i], d, r.tolerance(i), unitOf(r.tree, i),
 				fmt.Sprintf("%s came to rest away from its end at %.3f s", r.info.Joints[i], x.t)), true)
 		}
+	}
+	if x.m.Seek != nil && x.why == toItsEnd {
+		x.unfound()
 	}
 	x.endAt(true)
 	return true
