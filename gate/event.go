@@ -7,7 +7,7 @@ import (
 
 // Event is one entry of a session's event log (G50).
 type Event struct {
-	Type          string          `json:"type"` // tool_call, approval, error, turn_limit, session, estop, stop, fault
+	Type          string          `json:"type"` // tool_call, approval, error, turn_limit, session, estop, stop, cancel, fault
 	Time          time.Time       `json:"time"`
 	SessionID     string          `json:"session_id"`
 	Tool          string          `json:"tool,omitempty"`
@@ -30,7 +30,7 @@ type Event struct {
 	Reason   string `json:"reason,omitempty"`
 	Digest   string `json:"digest,omitempty"`
 	Card     *Card  `json:"card,omitempty"`
-	// error, stop and fault events
+	// error, stop, cancel and fault events
 	Where string          `json:"where,omitempty"`
 	Text  string          `json:"text,omitempty"`
 	Data  json.RawMessage `json:"data,omitempty"`

@@ -102,7 +102,7 @@ func (g *Gate) inLane(ctx context.Context, c *call, p *plan, m permit) Answer {
 	}
 	c.step("running")
 	c.ran = true
-	res, err := guard(c.inv.Tool, func() (Result, error) { return p.action.Run(ctx) })
+	res, err := guard(c.inv.Tool, func() (Result, error) { return p.action.Run(withRunning(ctx, c)) })
 	if err != nil && CodeOf(err) == CodeInternal {
 		c.cause = err
 		err = Errf(CodeUnknownOutcome, c.inv.Tool, "the tool failed inside while it ran: %w", err)

@@ -30,6 +30,7 @@ type Lane struct {
 	queue   []*item
 	running *item
 	closed  bool
+	holds   int           // that haven't been released; while there is one, nothing begins
 	wake    chan struct{} // capacity 1: something was queued, or the lane closed
 	ended   chan struct{} // closed when the goroutine has returned
 }
@@ -79,6 +80,9 @@ func (l *Lane) Do(ctx context.Context, epoch uint64, fn func(context.Context)) e
 	case l.closed:
 		l.mu.Unlock()
 		return errClosed()
+	case l.holds > 0:
+		l.mu.Unlock()
+		return errHeld()
 	case l.epoch.Load() != epoch:
 		l.mu.Unlock()
 		return errStopped()
@@ -117,6 +121,23 @@ func (l *Lane) Stop() uint64 {
 	l.drop(errStopped(), errStoppedRunning())
 	l.mu.Unlock()
 	return epoch
+}
+
+// Hold is a stop that lasts: it does what Stop does, and until release is called
+// nothing begins; what is offered meanwhile is refused with STOPPED. It never
+// blocks. Holds may overlap: each has a release of its own, which may be called
+// more than once.
+func (l *Lane) Hold() (release func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.holds++
+	l.epoch.Add(1)
+	l.drop(errHeld(), errStoppedRunning())
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.holds--
+	})
 }
 
 // Close drops what is queued, ends the running action's context and waits until
@@ -229,6 +250,10 @@ func errStopped() error {
 
 func errStoppedRunning() error {
 	return gate.Errf(gate.CodeStopped, "lane", "a stop ended it")
+}
+
+func errHeld() error {
+	return gate.Errf(gate.CodeStopped, "lane", "the bridge holds everything still; it was not run")
 }
 
 func errClosedRunning() error {

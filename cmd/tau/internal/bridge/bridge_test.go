@@ -2,9 +2,7 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -130,64 +128,6 @@ func TestWhatBelongsToNoSessionIsRecordedInTheBridgesOwn(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// backend plays back one outcome.
-type backend struct {
-	robot.Backend
-	out robot.Outcome
-	err error
-}
-
-func (b *backend) Info() robot.Info { return robot.Info{Backend: "sim", Mode: robot.ModeSim} }
-func (b *backend) Execute(_ context.Context, _ robot.Motion, progress func(robot.Progress)) (robot.Outcome, error) {
-	q := []float64{0}
-	for k := range 3 * traceLength {
-		q[0] = float64(k) // the receiver has to copy it
-		progress(robot.Progress{T: float64(k) / 100, State: robot.State{Positions: q, Velocities: []float64{1}}})
-	}
-	return b.out, b.err
-}
-
-type memorySink struct{ got []gate.Event }
-
-func (m *memorySink) Emit(e gate.Event) error { m.got = append(m.got, e); return nil }
-
-func TestTheRecorderKeepsTheTraceOfAMotionThatDidNotEndAsPlanned(t *testing.T) {
-	for status, want := range map[robot.OutcomeStatus]string{
-		robot.OutcomeDone: "", robot.OutcomeRefused: "",
-		robot.OutcomeStopped: "stop", robot.OutcomeCancelled: "stop", robot.OutcomeFaulted: "fault", robot.OutcomeUnknown: "fault",
-	} {
-		sink := &memorySink{}
-		r := &recorder{
-			Backend: &backend{
-				out: robot.Outcome{Status: status, Duration: 2, Final: robot.State{Positions: []float64{599}, Velocities: []float64{0}}},
-				err: robot.Errf(robot.CodeContact, "elbow", "touched"),
-			},
-			sink: sink, session: "s", now: func() time.Time { return time.Unix(7, 0) }, log: slog.New(slog.DiscardHandler),
-		}
-		seen := 0
-		out, err := r.Execute(t.Context(), robot.Motion{ID: "m"}, func(robot.Progress) { seen++ })
-		require.Equal(t, status, out.Status)
-		require.ErrorIs(t, err, robot.ErrCode(robot.CodeContact))
-		require.Equal(t, 3*traceLength, seen)
-		if want == "" {
-			require.Empty(t, sink.got)
-			continue
-		}
-		require.Len(t, sink.got, 1)
-		e := sink.got[0]
-		require.Equal(t, want, e.Type)
-		require.Equal(t, gate.CodeContact, e.Code)
-		require.Equal(t, time.Unix(7, 0), e.Time)
-		var tr traceEvent
-		require.NoError(t, json.Unmarshal(e.Data, &tr))
-		require.Len(t, tr.T, traceLength)
-		require.Equal(t, []float64{3*traceLength - 1}, tr.Position[traceLength-1])
-		require.Equal(t, []float64{2 * traceLength}, tr.Position[0])
-		require.Len(t, tr.Velocity, traceLength)
-		require.True(t, *tr.AtRest)
-	}
-}
-
 func TestTheRehearsalSeesTheSceneAsItIsAndCompilesItOnce(t *testing.T) {
 	model, err := builtin.Load("so101")
 	require.NoError(t, err)
@@ -201,8 +141,13 @@ func TestTheRehearsalSeesTheSceneAsItIsAndCompilesItOnce(t *testing.T) {
 	first := w.get()
 	require.Len(t, first.Bodies, 1)
 	require.Same(t, first, w.get(), "nothing has moved")
-	w.last.Bodies[0].Pose.P[0] = 0 // as if the gripper had carried it
-	require.NotSame(t, first, w.get())
+	stone := scene.Bodies[0]
+	stone.Name, stone.Pose.P[0] = "stone", 0.4
+	require.NoError(t, rob.AddBody(stone))
+	second := w.get()
+	require.Len(t, second.Bodies, 2)
+	require.Same(t, second, w.get())
+	require.Len(t, first.Bodies, 1, "what was planned with stays as it was")
 	require.NoError(t, rob.Close())
 }
 

@@ -37,7 +37,7 @@ func newConsole(in, out *os.File, history string) (*console, error) {
 		Complete:    func(line string, pos int) (int, []string) { return c.shell.Complete(line, pos) },
 		Immediate:   func(line string) bool { return c.shell.Immediate(line) },
 		OnInterrupt: c.interrupt,
-		OnSuspend:   func(context.Context) { c.host.Stop("suspended") },
+		OnSuspend:   func(context.Context) func() { return c.host.Hold("suspended") },
 	})
 	return c, err
 }

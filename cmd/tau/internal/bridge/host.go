@@ -43,6 +43,11 @@ type Setup struct {
 	MCPWait  time.Duration
 	Version  string
 	Now      func() time.Time
+
+	// of tests: another backend in the place of the simulator's, and another bound
+	// for each step of the end than stepWait
+	wrap    func(robot.Backend) robot.Backend
+	endWait time.Duration
 }
 
 // Host is a running bridge. Close ends it; nothing of it may be used afterwards.
@@ -57,7 +62,7 @@ type Host struct {
 	all     *robot.Sessions
 	store   *events.Store
 	sink    *sink
-	backend *sim.Robot
+	backend robot.Backend
 	lane    *lane.Lane
 	control *control.Server
 	mcp     *mcp.Server
@@ -133,13 +138,16 @@ func (h *Host) openEvents() error {
 // build makes robot, planner and gate.
 func (h *Host) build(approver gate.Approver) error {
 	s := h.setup
-	var err error
-	h.backend, err = sim.New(sim.Options{Model: s.Model, Scene: &s.Scene, Clock: s.Clock, Seed: s.Seed, Faults: s.Faults, Now: s.Now})
+	rob, err := sim.New(sim.Options{Model: s.Model, Scene: &s.Scene, Clock: s.Clock, Seed: s.Seed, Faults: s.Faults, Now: s.Now})
 	if err != nil {
 		return err
 	}
+	h.backend = rob
+	if s.wrap != nil {
+		h.backend = s.wrap(rob)
+	}
 	backend := &recorder{Backend: h.backend, sink: h.sink, session: s.Session, now: s.Now, log: h.Log}
-	planner, err := newPlanner(s.Model, s.Scene, h.backend, backend, s.Seed, s.Now)
+	planner, err := newPlanner(s.Model, s.Scene, rob, backend, s.Seed, s.Now)
 	if err != nil {
 		return err
 	}
@@ -228,73 +236,16 @@ func (h *Host) Moving() bool {
 	return err != nil || st.Moving
 }
 
-// The bounds of an orderly end.
-const (
-	closeWait    = 20 * time.Second
-	mcpCloseWait = 5 * time.Second
-)
-
 // Stop brings every backend to a controlled stop and waits until it is measured
 // at rest or that can't be known. The reason is recorded.
 func (h *Host) Stop(reason string) []gate.StopVerdict {
 	return h.Gate.Stop(context.Background(), gate.StopControlled, reason, "bridge", Operator).Verdicts
 }
 
-// Close ends the bridge, in the order in which nothing is cut off. Whoever has
-// made nothing move calls it alone; else Stop comes first. An error says what
-// didn't end as it should, and doesn't keep the rest from ending.
-func (h *Host) Close() error {
-	h.Log.Info("bridge ends")
-	return h.release()
-}
-
-// release ends whatever has been started; the robot is at rest or never moved.
-func (h *Host) release() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
-	defer cancel()
-	var errs []error
-	if h.mcp != nil {
-		mctx, mcancel := context.WithTimeout(ctx, mcpCloseWait)
-		errs = append(errs, h.mcp.Shutdown(mctx))
-		mcancel()
-	}
-	if h.setup.Listener != nil {
-		if err := h.setup.Listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			errs = append(errs, err)
-		}
-	}
-	h.serving.Wait()
-	if h.control != nil {
-		errs = append(errs, h.control.Close())
-	}
-	if h.Gate != nil {
-		errs = append(errs, h.Gate.Close(ctx))
-	}
-	if h.lane != nil {
-		errs = append(errs, h.lane.Close())
-	}
-	if h.backend != nil {
-		errs = append(errs, h.backend.Close())
-	}
-	if h.token != "" {
-		if err := os.Remove(h.token); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	if h.sink != nil {
-		errs = append(errs, h.sink.Emit(gate.Event{
-			Type: "session", Time: h.setup.Now(), SessionID: h.setup.Session, Principal: Operator, Origin: "bridge",
-			Mode: gate.ModeSim, Backend: SimArm, Text: h.describe("ended"),
-		}))
-	}
-	if h.store != nil {
-		errs = append(errs, h.store.Close())
-	}
-	if h.logFile != nil {
-		errs = append(errs, h.logFile.Close())
-	}
-	if h.dir != nil {
-		errs = append(errs, h.dir.Close())
-	}
-	return errors.Join(errs...)
+// Hold is a Stop that lasts: nothing begins to move until release is called,
+// whatever has been approved.
+func (h *Host) Hold(reason string) (release func()) {
+	release = h.lane.Hold()
+	h.Stop(reason)
+	return release
 }

@@ -25,7 +25,7 @@ const stillVelocity = 0.02
 type recorder struct {
 	robot.Backend
 	sink    gate.Sink
-	session string
+	session string // of a motion that is nobody's call
 	now     func() time.Time
 	log     *slog.Logger
 }
@@ -56,9 +56,23 @@ func (r *recorder) Execute(ctx context.Context, m robot.Motion, progress func(ro
 		}
 	})
 	if out.Status != robot.OutcomeDone && out.Status != robot.OutcomeRefused {
-		r.emit(tr, out, err)
+		r.emit(ctx, tr, out, err)
 	}
 	return out, err
+}
+
+// kind is the type of the event: what ended the motion. What ends its context may
+// reach the backend before a stop of its own does, and is told by the cause: a stop
+// is one all the same, and a motion that left its rehearsal behind is a fault.
+func kind(ctx context.Context, out robot.Outcome) string {
+	cause := context.Cause(ctx)
+	switch {
+	case out.Status == robot.OutcomeFaulted, out.Status == robot.OutcomeUnknown, robot.CodeOf(cause) == robot.CodeDeviation:
+		return "fault"
+	case out.Status == robot.OutcomeStopped, gate.CodeOf(cause) == gate.CodeStopped:
+		return "stop"
+	}
+	return "cancel"
 }
 
 func (t *traceEvent) add(p robot.Progress) {
@@ -78,7 +92,7 @@ func (t *traceEvent) add(p robot.Progress) {
 	}
 }
 
-func (r *recorder) emit(t traceEvent, out robot.Outcome, err error) {
+func (r *recorder) emit(ctx context.Context, t traceEvent, out robot.Outcome, err error) {
 	t.Outcome, t.DurationS, t.Final = out.Status, out.Duration, out.Final.Positions
 	if out.Final.Velocities != nil {
 		rest := true
@@ -88,11 +102,11 @@ func (r *recorder) emit(t traceEvent, out robot.Outcome, err error) {
 		t.AtRest = &rest
 	}
 	e := gate.Event{
-		Type: "stop", Time: r.now(), SessionID: r.session, Where: "motion", Backend: r.Info().Backend,
+		Type: kind(ctx, out), Time: r.now(), SessionID: r.session, Where: "motion", Backend: r.Info().Backend,
 		Mode: gate.Mode(r.Info().Mode), Text: "a motion ended before its end: " + string(out.Status),
 	}
-	if out.Status == robot.OutcomeFaulted || out.Status == robot.OutcomeUnknown {
-		e.Type = "fault"
+	if of, ok := gate.RunningOf(ctx); ok {
+		e.SessionID, e.CallID, e.Tool, e.Principal, e.Origin = of.Session, of.CallID, of.Tool, of.Principal, of.Origin
 	}
 	if err != nil {
 		e.Code, e.Text = gate.Code(robot.CodeOf(err)), e.Text+": "+err.Error()

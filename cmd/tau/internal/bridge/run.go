@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/cmd/tau/internal/fdio"
+	"github.com/tau-robot/tau/cmd/tau/internal/jobctl"
 	"github.com/tau-robot/tau/cmd/tau/internal/script"
 	"github.com/tau-robot/tau/cmd/tau/internal/show"
 	"github.com/tau-robot/tau/gate"
@@ -29,7 +31,8 @@ type Front struct {
 	Ask    bool // approvals are asked at the terminal, if In and Out are one
 }
 
-// How long the end waits for a reader that doesn't read. The robot is at rest by then.
+// How long the end waits for a front end: for a reader that doesn't read, or a call
+// that doesn't come back. The robot has been told to stop by then.
 const (
 	frontWait = 5 * time.Second
 	notesWait = time.Second
@@ -87,7 +90,7 @@ func (r *run) start(begin func() (*Host, error)) (*Host, error) {
 			return s.host, nil
 		case got := <-r.sig.c:
 			if got == syscall.SIGTSTP {
-				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+				_ = jobctl.Suspend() // nothing moves yet; one that can't be suspended goes on
 				continue
 			}
 			err := fmt.Errorf("interrupted (%s) while starting: nothing has moved", got)
@@ -144,7 +147,7 @@ func (r *run) until(gone <-chan struct{}) error {
 		select {
 		case err := <-ended:
 			r.host.Log.Debug("the front end ended", "err", err)
-		case <-time.After(frontWait):
+		case <-time.After(r.frontWait()):
 			r.host.Log.Warn("the front end didn't end: whoever reads its output may have stopped reading")
 		}
 		return r.end(verdicts, &exit.Error{Status: exit.Interrupted, Err: fmt.Errorf("interrupted (%s): stopped in a controlled way", why)})
@@ -155,12 +158,21 @@ func (r *run) until(gone <-chan struct{}) error {
 			return r.end(r.host.Stop("the front end ended"), err)
 		case got := <-r.sig.c:
 			if got == syscall.SIGTSTP {
-				suspend(r.host)
+				r.suspend()
 				continue
 			}
 			return interrupted(got.String())
 		case <-r.interrupts():
 			return interrupted("ctrl-C")
+		case <-r.ending():
+			// What runs for the prompt may never come back; the stop doesn't wait for it.
+			verdicts := r.host.Stop("the prompt was left")
+			select {
+			case err := <-ended:
+				return r.end(verdicts, err)
+			case <-time.After(r.frontWait()):
+				return r.end(verdicts, exit.Bridgef("what was asked for at the prompt %w within %s", ErrNotEnded, r.frontWait()))
+			}
 		case <-gone:
 			return interrupted("nobody reads the answers any more")
 		}
@@ -172,6 +184,17 @@ func (r *run) interrupts() <-chan struct{} {
 		return nil
 	}
 	return r.console.interrupts
+}
+
+func (r *run) frontWait() time.Duration { return cmp.Or(r.host.setup.endWait, frontWait) }
+
+// ending is closed when a person leaves the prompt. Plain input that ends isn't
+// that: its lines still run.
+func (r *run) ending() <-chan struct{} {
+	if r.console == nil || !r.console.prompt.Interactive() {
+		return nil
+	}
+	return r.console.prompt.Ending()
 }
 
 // end ends the bridge and settles how the process does.

@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/tau-robot/tau/cmd/tau/internal/jobctl"
 )
 
 // signals are those that a bridge answers: INT, TERM, HUP and QUIT by a controlled
@@ -22,12 +24,15 @@ func catchSignals() signals {
 }
 
 // suspend stops the robot, waits until it is at rest, and suspends the process as
-// an unanswered SIGTSTP would have. It returns when the process goes on; a prompt
-// then takes its terminal again by itself.
-func suspend(h *Host) {
-	h.Stop("suspended")
-	// SIGSTOP can't be caught, so nothing of ours runs until SIGCONT.
-	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
-		h.Log.Error("the process could not be suspended", "err", err)
+// an unanswered SIGTSTP would have, with the terminal as it was. Nothing begins to
+// move until the process goes on. It returns then.
+func (r *run) suspend() {
+	if r.console != nil {
+		r.console.prompt.Suspend(jobctl.Suspend)
+		return
+	}
+	defer r.host.Hold("suspended")()
+	if err := jobctl.Suspend(); err != nil {
+		r.host.Log.Error("the process could not be suspended", "err", err)
 	}
 }

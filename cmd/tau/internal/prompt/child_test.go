@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"testing"
 	"time"
@@ -13,10 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"github.com/tau-robot/tau/cmd/tau/internal/jobctl"
 )
 
 // childMark, in the environment, turns the test binary into a program with a
-// prompt: `boom` panics, ctrl-Z suspends, ctrl-D ends it.
+// prompt: `boom` panics, ctrl-Z and SIGTSTP suspend, ctrl-D ends it.
 const childMark = "TAU_PROMPT_TEST_CHILD"
 
 func child() int {
@@ -28,11 +31,21 @@ func child() int {
 			}
 			p.Print("did " + line)
 		},
-		OnSuspend: func(context.Context) { p.Print("at rest") },
+		OnSuspend: func(context.Context) func() {
+			p.Print("at rest")
+			return func() { p.Print("may move") }
+		},
 	})
 	if err != nil {
 		return 3
 	}
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTSTP)
+	go func() {
+		for range told {
+			p.Suspend(jobctl.Suspend)
+		}
+	}()
 	if p.Run(context.Background()) != nil {
 		return 1
 	}
@@ -118,6 +131,32 @@ func TestProgram_CtrlZSuspendsAndComesBack(t *testing.T) {
 		p.requireRestored(true)
 		require.NoError(t, unix.Kill(-pid, unix.SIGCONT))
 		p.expect("(running again)\r\n")
+		p.requireRestored(false)
+		p.typeIn("home\r")
+		p.expect("did home\r\n")
+	}
+	p.typeIn("\x04")
+	require.NoError(t, p.cmd.Wait())
+	p.requireRestored(true)
+}
+
+// A SIGTSTP from elsewhere leaves the terminal as it was, like ctrl-Z, but stops
+// this process alone.
+func TestProgram_SIGTSTPFromElsewhereGivesTheTerminalBack(t *testing.T) {
+	p := startProgram(t, &syscall.SysProcAttr{Setsid: true})
+	pid := p.cmd.Process.Pid
+	for range 2 {
+		p.typeIn("half")
+		require.NoError(t, unix.Kill(pid, unix.SIGTSTP))
+		p.expect("at rest\r\n")
+		var status unix.WaitStatus
+		_, err := unix.Wait4(pid, &status, unix.WUNTRACED, nil)
+		require.NoError(t, err)
+		require.True(t, status.Stopped())
+		require.NotContains(t, string(p.screen), "may move")
+		p.requireRestored(true)
+		require.NoError(t, unix.Kill(pid, unix.SIGCONT))
+		p.expect("may move\r\n")
 		p.requireRestored(false)
 		p.typeIn("home\r")
 		p.expect("did home\r\n")

@@ -10,5 +10,5 @@
 // goroutine follows SIGWINCH and SIGCONT. Commands that the caller calls
 // immediate (stop, estop) each run at once in a goroutine of their own.
 //
-// It imports gate/approver/terminal and no other package of ours.
+// It imports gate/approver/terminal and jobctl, and no other package of ours.
 package prompt

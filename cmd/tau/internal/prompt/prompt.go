@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"github.com/tau-robot/tau/cmd/tau/internal/jobctl"
 	"github.com/tau-robot/tau/gate/approver/terminal"
 )
 
@@ -43,13 +44,14 @@ type Options struct {
 	// what moves to a controlled stop. idle says that nothing ran, waited, was asked
 	// or was half typed here; if it then returns true, Run ends. nil: true.
 	OnInterrupt func(ctx context.Context, idle bool) (exit bool)
-	// OnSuspend is called for ctrl-Z, before the terminal is given back and the
-	// process stops itself: it stops what moves and returns when it's at rest.
-	OnSuspend func(ctx context.Context)
+	// OnSuspend is called before the terminal is given back and the process stops
+	// itself: it stops what moves, returns when it's at rest, and lets nothing begin
+	// until resumed is called, which is when the process goes on.
+	OnSuspend func(ctx context.Context) (resumed func())
 	History   string           // a file of mode 0600; "": in memory only
 	Now       func() time.Time // nil: time.Now
 
-	suspend func() error // nil: suspendGroup; tests put another here
+	suspend func() error // what ctrl-Z does; nil: jobctl.SuspendGroup; tests put another here
 }
 
 // Prompt is one terminal. Make it with New, and call Run once. It implements
@@ -106,7 +108,7 @@ func New(o Options) (*Prompt, error) {
 		o.Now = time.Now
 	}
 	if o.suspend == nil {
-		o.suspend = suspendGroup
+		o.suspend = jobctl.SuspendGroup
 	}
 	p := &Prompt{o: o, inFD: int(o.In.Fd()), outFD: int(o.Out.Fd()), keys: newKeyQueue(), lines: newLineQueue(),
 		begun: make(chan struct{}), gone: make(chan struct{}), ended: make(chan struct{})}
@@ -130,6 +132,10 @@ func New(o Options) (*Prompt, error) {
 
 // Begun is closed once Run has begun: from then on a card can be opened.
 func (p *Prompt) Begun() <-chan struct{} { return p.begun }
+
+// Ending is closed when Run is about to end: no more lines are taken, and what was
+// begun for earlier ones has been told to end. Run returns once it has.
+func (p *Prompt) Ending() <-chan struct{} { return p.ctx.Done() }
 
 // Interactive reports whether a person can be asked here.
 func (p *Prompt) Interactive() bool { return p.interactive }

@@ -151,7 +151,10 @@ func TestRun_CtrlZStopsFirst(t *testing.T) {
 	order := make(chan string, 10)
 	result := make(chan error, 1)
 	r := newRig(t, func(r *rig, o *Options) {
-		o.OnSuspend = func(context.Context) { order <- "stopped" }
+		o.OnSuspend = func(context.Context) func() {
+			order <- "stopped"
+			return func() { order <- "resumed" }
+		}
 		o.suspend = func() error {
 			r.requireRestored()
 			order <- "suspended"
@@ -162,6 +165,7 @@ func TestRun_CtrlZStopsFirst(t *testing.T) {
 	r.typeIn("half\x1a")
 	require.Equal(t, "stopped", <-order)
 	require.Equal(t, "suspended", <-order)
+	require.Equal(t, "resumed", <-order)
 	from := r.mark()
 	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGCONT))
 	r.expectAfter(from, pasteOn)
@@ -175,6 +179,7 @@ func TestRun_CtrlZStopsFirst(t *testing.T) {
 	require.Equal(t, decision{gate.Rejected, terminal.ReasonSuspended, nil}, r.decided(ch))
 	require.Equal(t, "stopped", <-order)
 	require.Equal(t, "suspended", <-order)
+	require.Equal(t, "resumed", <-order)
 	r.expectAfter(from, "no shell")
 	r.typeIn("again\r")
 	require.Equal(t, "again", r.line())

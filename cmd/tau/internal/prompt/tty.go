@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"errors"
 	"os"
 	"syscall"
 	"time"
@@ -86,41 +85,54 @@ func (p *Prompt) resume() {
 	p.keys.push(key{kind: keyDo, do: func() { p.Print("(running again)") }})
 }
 
-// suspend is ctrl-Z: an open card refuses, the hook stops what moves, and then
-// the terminal is given back and the process group stops.
+// suspend is ctrl-Z.
 func (p *Prompt) suspend(at time.Time) {
-	if !p.answer(terminal.Answer{Kind: terminal.Suspended, At: at}, "^Z\n") {
-		p.discard()
-	}
-	if !p.suspending.CompareAndSwap(false, true) {
-		return
-	}
-	dropped := p.lines.drop()
+	// Here and not in the goroutine: what is typed after ctrl-Z is no answer.
+	p.refuseSuspended(at)
 	p.hooks.Go(func() {
 		defer p.guard()
-		defer p.suspending.Store(false)
-		if p.o.OnSuspend != nil {
-			p.o.OnSuspend(p.ctx)
-		}
-		p.printDropped(dropped)
-		if p.ctx.Err() != nil {
-			return
-		}
-		p.restore()
-		if err := p.o.suspend(); err != nil {
-			_ = p.enter() // as in resume
-			p.Print(err.Error())
-		}
+		p.suspendBy(p.o.suspend)
 	})
 }
 
-// suspendGroup stops this process and those that started with it (make, say), as
-// the terminal would have done for ctrl-Z; SIGSTOP, because whoever catches
-// SIGTSTP would stop the motion a second time. A session leader has no shell to
-// come back to.
-func suspendGroup() error {
-	if sid, err := unix.Getsid(0); err == nil && sid == os.Getpid() {
-		return errors.New("there is no shell to go back to; ctrl-Z only stops what moves")
+// Suspend is ctrl-Z that came from elsewhere (SIGTSTP): an open card refuses, the
+// hook stops what moves, the terminal is given back as it was, and stop, which
+// stops the process and returns when it goes on, is called; then the terminal is
+// taken again. It returns after all of that. Without a terminal the hook and stop
+// are all there is.
+func (p *Prompt) Suspend(stop func() error) {
+	if p.interactive {
+		p.refuseSuspended(p.o.Now())
 	}
-	return unix.Kill(0, unix.SIGSTOP)
+	p.suspendBy(stop)
+}
+
+func (p *Prompt) refuseSuspended(at time.Time) {
+	if !p.answer(terminal.Answer{Kind: terminal.Suspended, At: at}, "^Z\n") {
+		p.discard()
+	}
+}
+
+func (p *Prompt) suspendBy(stop func() error) {
+	if !p.suspending.CompareAndSwap(false, true) {
+		return
+	}
+	defer p.suspending.Store(false)
+	dropped := p.lines.drop()
+	if p.o.OnSuspend != nil {
+		defer p.o.OnSuspend(p.ctx)()
+	}
+	p.printDropped(dropped)
+	if p.ctx.Err() != nil {
+		return
+	}
+	taken := p.raw.Load()
+	p.restore()
+	err := stop()
+	if taken {
+		_ = p.enter() // closed, or gone: the reader sees that
+	}
+	if err != nil {
+		p.Print(err.Error() + "; what moved has been stopped")
+	}
 }
