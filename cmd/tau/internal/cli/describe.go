@@ -32,6 +32,7 @@ func (r *robotFlags) addFiles(f *pflag.FlagSet) {
 	f.StringArrayVar(&r.Args, "arg", nil, "NAME=VALUE: an argument of a xacro file; may be repeated")
 	f.StringVar(&r.SRDF, "srdf", "", "SRDF that goes with the file: groups, home, pairs of links that may touch")
 	f.StringVar(&r.Limits, "limits", "", "joint_limits.yaml that goes with the file; it may only tighten")
+	f.StringVar(&r.Actuators, "actuators", "", "actuators.yaml that goes with the file: what can be set beside the joints, a base's wheels, reference switches")
 }
 
 // load loads the robot; what is wrong with it is a usage error.

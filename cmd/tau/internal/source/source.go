@@ -18,11 +18,12 @@ import (
 
 // Robot names a robot. The zero value names none.
 type Robot struct {
-	Name     string   // of a built-in robot, or the path of a URDF or xacro file
-	SRDF     string   // path; "": none
-	Limits   string   // path of a joint_limits.yaml; "": none
-	Packages []string // NAME=DIR: where package://NAME/… is
-	Args     []string // NAME=VALUE: arguments of a xacro file
+	Name      string   // of a built-in robot, or the path of a URDF or xacro file
+	SRDF      string   // path; "": none
+	Limits    string   // path of a joint_limits.yaml; "": none
+	Actuators string   // path of an actuators.yaml; "": none
+	Packages  []string // NAME=DIR: where package://NAME/… is
+	Args      []string // NAME=VALUE: arguments of a xacro file
 }
 
 // Loaded is what a robot's files make.
@@ -50,8 +51,8 @@ func (r Robot) Load() (Loaded, error) {
 		}
 		return Read(f)
 	}
-	if len(r.Packages)+len(r.Args) > 0 || r.SRDF != "" || r.Limits != "" {
-		return Loaded{}, fmt.Errorf("%q is no file: --package, --arg, --srdf and --limits go with one", r.Name)
+	if len(r.Packages)+len(r.Args) > 0 || r.SRDF+r.Limits+r.Actuators != "" {
+		return Loaded{}, fmt.Errorf("%q is no file: --package, --arg, --srdf, --limits and --actuators go with one", r.Name)
 	}
 	m, err := builtin.Load(r.Name)
 	if err != nil {
@@ -72,7 +73,7 @@ func (r Robot) Model() (*robot.Model, error) {
 // Files checks the names and that the files can be read at all: what is wrong here
 // is wrong on the command line. What a file says is for Read.
 func (r Robot) Files() (urdf.Files, error) {
-	f := urdf.Files{Description: r.Name, Semantics: r.SRDF, Limits: r.Limits}
+	f := urdf.Files{Description: r.Name, Semantics: r.SRDF, Limits: r.Limits, Equipment: r.Actuators}
 	var err error
 	if f.Packages, err = pairs("package", "NAME=DIR", r.Packages); err != nil {
 		return f, err
@@ -90,7 +91,7 @@ func (r Robot) Files() (urdf.Files, error) {
 	if len(f.Args) > 0 && filepath.Ext(r.Name) != ".xacro" && filepath.Ext(r.SRDF) != ".xacro" {
 		return f, fmt.Errorf("--arg: xacro arguments need a xacro file, and %s is none", r.Name)
 	}
-	for _, name := range []string{r.Name, r.SRDF, r.Limits} {
+	for _, name := range []string{r.Name, r.SRDF, r.Limits, r.Actuators} {
 		if name == "" {
 			continue
 		}
@@ -142,7 +143,7 @@ func Read(f urdf.Files) (Loaded, error) {
 	if err != nil {
 		return Loaded{}, err
 	}
-	if f.Semantics == "" && f.Limits == "" {
+	if f.Semantics+f.Limits+f.Equipment == "" {
 		m, why := robot.NewModel(d, nil, nil)
 		return Loaded{Description: d, Model: m, Why: why}, nil
 	}

@@ -62,6 +62,20 @@ func TestAXacroFileIsARobotWithItsArguments(t *testing.T) {
 	}
 }
 
+func TestActuatorsGoWithAFile(t *testing.T) {
+	dir := t.TempDir()
+	arm := file(t, dir, "slider.urdf.xacro", slider)
+	lamp := "actuators:\n  lamp: {kind: led, unit: \"1\", lower: 0, upper: 1, off: 0, on_stop: off, on_lost_link: unchanged}\n"
+	m, err := Robot{Name: arm, Actuators: file(t, dir, "actuators.yaml", lamp)}.Model()
+	require.NoError(t, err)
+	require.Equal(t, "led", m.Actuator("lamp").Kind)
+	bad := file(t, dir, "bad.yaml", "actuators:\n  slide: {kind: led}\n")
+	_, err = Robot{Name: arm, Actuators: bad}.Model()
+	require.ErrorContains(t, err, bad+":2")
+	_, err = Robot{Name: "pantilt", Actuators: bad}.Model()
+	require.ErrorContains(t, err, "go with one")
+}
+
 func TestBuiltInRobotsLoadByName(t *testing.T) {
 	for _, name := range builtin.Names() {
 		l, err := Robot{Name: name}.Load()
