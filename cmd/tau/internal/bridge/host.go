@@ -40,6 +40,7 @@ type Setup struct {
 	// nil: nobody can.
 	Open     func(dir string) (gate.Approver, error)
 	Listener net.Listener // of MCP over HTTP; nil: off. The host owns it.
+	Stdio    bool         // MCP for one client on streams; Listener is nil
 	MCPWait  time.Duration
 	Version  string
 	Now      func() time.Time
@@ -174,8 +175,11 @@ func (h *Host) stop(ctx context.Context, kind gate.StopKind, reason string) []ga
 }
 
 // serveMCP serves MCP over HTTP to one client, whose token lies in a file of mode
-// 0600 and changes with each start.
+// 0600 and changes with each start. On streams it is the front end that serves.
 func (h *Host) serveMCP() error {
+	if h.setup.Stdio {
+		return h.newMCP(&mcp.TokenTable{}) // no token opens anything
+	}
 	if h.setup.Listener == nil {
 		return nil
 	}
@@ -194,11 +198,7 @@ func (h *Host) serveMCP() error {
 	if err := tokens.Add(token); err != nil {
 		return err
 	}
-	h.mcp, err = mcp.New(mcp.Options{
-		Caller: h.Gate, Tokens: tokens, Version: h.setup.Version, Logger: h.Log, Wait: h.setup.MCPWait,
-		Instructions: instructions,
-	})
-	if err != nil {
+	if err := h.newMCP(tokens); err != nil {
 		return err
 	}
 	ln := h.setup.Listener
@@ -210,14 +210,23 @@ func (h *Host) serveMCP() error {
 	return nil
 }
 
+func (h *Host) newMCP(tokens *mcp.TokenTable) (err error) {
+	h.mcp, err = mcp.New(mcp.Options{
+		Caller: h.Gate, Tokens: tokens, Version: h.setup.Version, Logger: h.Log, Wait: h.setup.MCPWait,
+		Instructions: instructions,
+	})
+	return err
+}
+
 // instructions is what an MCP client may tell its model.
 const instructions = "Tools of a robot arm. Tier-2 tools move or power it: each call is planned and rehearsed in a simulator, " +
 	"then shown to a person, and only runs if approved. A refusal says why; do not repeat the same call. " +
 	"stop and estop are always allowed and act at once. Units are SI: radians, metres, seconds."
 
-// Endpoint returns where MCP is served and the file of its token; empty when it isn't.
+// Endpoint returns where MCP is served over HTTP and the file of its token; empty
+// when it isn't.
 func (h *Host) Endpoint() (url, tokenFile string) {
-	if h.mcp == nil {
+	if h.mcp == nil || h.setup.Listener == nil {
 		return "", ""
 	}
 	return "http://" + h.setup.Listener.Addr().String() + mcp.Path, h.token

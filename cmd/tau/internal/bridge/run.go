@@ -25,6 +25,7 @@ import (
 type Front struct {
 	Script io.ReadCloser // nil: no script. Run closes it, which must end a blocked Read.
 	JSON   bool
+	Stdio  bool // In and Out are an MCP client's; Script is nil and Ask false
 	In     *os.File
 	Out    *os.File // answers; watched for readers that go away
 	Err    io.Writer
@@ -115,7 +116,7 @@ type run struct {
 
 // open makes the console once the data folder is there, and says who approves.
 func (r *run) open(dir string) (gate.Approver, error) {
-	if r.Script != nil && !r.Ask {
+	if r.Stdio || r.Script != nil && !r.Ask {
 		return nil, nil
 	}
 	var err error
@@ -212,6 +213,9 @@ func (r *run) end(verdicts []gate.StopVerdict, err error) error {
 
 // serve runs the front end to its end.
 func (r *run) serve(ctx context.Context) error {
+	if r.Stdio {
+		return r.serveStdio(ctx)
+	}
 	if r.Script == nil {
 		return r.console.serve(ctx)
 	}
@@ -286,6 +290,8 @@ func (r *run) announce() {
 		fmt.Fprintf(&b, "MCP at %s, bearer token in %s\n", url, gate.Escape(token))
 	}
 	switch {
+	case r.Stdio:
+		b.WriteString(stdioNotice)
 	case r.Script != nil:
 	case r.console.prompt.Interactive():
 		r.console.prompt.Print(b.String() + "help lists what can be typed; stop and estop act at once\n")

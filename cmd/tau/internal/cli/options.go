@@ -43,10 +43,10 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 	f := cmd.Flags()
 	b.arm.add(f)
 	f.StringVar(&b.dataDir, "data-dir", "", "folder for events, tokens and logs (default: TAU_DATA_DIR, else the XDG state folder)")
-	f.StringVar(&b.mcp, "mcp", "http", "MCP: http on loopback, or off (a script's default); stdio isn't built yet")
+	f.StringVar(&b.mcp, "mcp", "http", "MCP: http on loopback, stdio (an MCP client started this process), or off (a script's default)")
 	f.StringVar(&b.listen, "listen", "127.0.0.1:0", "loopback address of MCP over HTTP; port 0 takes a free one")
 	f.DurationVar(&b.mcpWait, "mcp-wait", mcpWaitDefault, "how long an MCP call that moves something is held before it is answered pending")
-	f.StringVar(&b.approveFrom, "approve-from", "terminal", "who approves: terminal, or none (a script's default); tui, web and telegram aren't built yet")
+	f.StringVar(&b.approveFrom, "approve-from", "terminal", "who approves: terminal, or none (the default of a script and of --mcp stdio); tui, web and telegram aren't built yet")
 	f.StringVar(&b.script, "script", "", "run JSON lines of tool calls from FILE, or - for standard input, and exit")
 	f.BoolVar(&b.json, "json", false, "answers as JSON lines on standard output, people's text on standard error")
 	f.StringVar(&b.clock, "clock", "real", "simulated time: real, or fast (as fast as the machine can, same results)")
@@ -111,7 +111,7 @@ func (b *bridgeFlags) check() error {
 	if err := robot.CheckSessionName(b.session); err != nil {
 		return exit.Usagef("--session: %w", err)
 	}
-	if err := oneOf("mcp", b.mcp, []string{"http", "off"}, "stdio"); err != nil {
+	if err := oneOf("mcp", b.mcp, []string{"http", "stdio", "off"}); err != nil {
 		return err
 	}
 	if err := oneOf("approve-from", b.approveFrom, []string{"terminal", "none"}, "tui", "web", "telegram"); err != nil {
@@ -129,10 +129,30 @@ func (b *bridgeFlags) check() error {
 	if b.json && b.script == "" {
 		return exit.Usagef("--json is the form of a script's answers; it needs --script")
 	}
+	if b.mcp == "stdio" {
+		return b.checkStdio()
+	}
 	if b.script == "" {
 		return nil
 	}
 	return b.checkScript()
+}
+
+// checkStdio keeps everything else away from the streams of an MCP client.
+func (b *bridgeFlags) checkStdio() error {
+	switch {
+	case b.set("script"):
+		return exit.Usagef("--script with --mcp stdio: standard input and output are the MCP client's, and a script's answers can't go there too")
+	case b.set("listen"):
+		return exit.Usagef("--listen is about MCP over HTTP; --mcp stdio listens nowhere")
+	case b.set("approve-from") && b.approveFrom == "terminal":
+		return exit.Usagef("--approve-from terminal with --mcp stdio: no approver reads the terminal that an MCP client runs in, " +
+			"because standard input and output are the client's and what it runs could type the answers; there is none")
+	}
+	if !b.set("approve-from") {
+		b.approveFrom = "none"
+	}
+	return nil
 }
 
 // checkScript settles a script's defaults: MCP off, and nobody to ask, because

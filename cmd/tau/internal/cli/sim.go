@@ -18,7 +18,7 @@ import (
 
 func (a *app) sim() *cobra.Command {
 	var b bridgeFlags
-	c := leaf("sim", "Runs the bridge with a simulated arm: prompt or script, approvals, MCP over HTTP on loopback", 0, func(*cobra.Command, []string) error {
+	c := leaf("sim", "Runs the bridge with a simulated arm: prompt or script, approvals, MCP over HTTP on loopback or on stdio", 0, func(*cobra.Command, []string) error {
 		if err := b.checkSim(); err != nil {
 			return err
 		}
@@ -47,7 +47,8 @@ func (a *app) runSim(b *bridgeFlags) (err error) {
 	if s.Faults, err = bridge.LoadFaults(b.faults); err != nil {
 		return exit.Usagef("%w", err)
 	}
-	f := bridge.Front{JSON: b.json, In: a.in, Out: a.out, Err: a.err, Ask: b.approveFrom == "terminal"}
+	f := bridge.Front{JSON: b.json, In: a.in, Out: a.out, Err: a.err, Ask: b.approveFrom == "terminal", Stdio: b.mcp == "stdio"}
+	s.Stdio = f.Stdio
 	if b.script != "" {
 		file, err := a.openScript(b.script)
 		if err != nil {

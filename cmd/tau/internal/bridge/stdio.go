@@ -1,0 +1,42 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"io"
+	"syscall"
+
+	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+	"github.com/tau-robot/tau/cmd/tau/internal/fdio"
+	"github.com/tau-robot/tau/gate/mcp"
+)
+
+// stdioNotice is what a person reads of a bridge on its client's streams.
+const stdioNotice = "MCP on standard input and output; nobody can approve in this run, and no approver reads the terminal that an MCP client runs in\n"
+
+// serveStdio is the front end of an MCP client that started this process. It ends
+// when the client closes its side, which is how such a client ends a server, when it
+// can't be reached any more, or when ctx ends. What is open then is ended by the
+// host, after the stop. Nothing else reads In or writes to Out.
+func (r *run) serveStdio(ctx context.Context) error {
+	in, err := fdio.NewReader(r.In)
+	if err != nil {
+		return exit.Bridgef("%w", err)
+	}
+	out, err := fdio.NewWriter(r.Out)
+	if err != nil {
+		return exit.Bridgef("%w", errors.Join(err, in.Close()))
+	}
+	return stdioEnd(ctx, r.host.mcp.ServeStdio(ctx, Agent, r.host.setup.Session, in, out))
+}
+
+// stdioEnd is the exit status of a session's end.
+func stdioEnd(ctx context.Context, err error) error {
+	switch {
+	case err == nil, ctx.Err() != nil: // the interruption decides
+		return nil
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), errors.Is(err, mcp.ErrDeaf):
+		return &exit.Error{Status: exit.Interrupted, Err: errors.New("interrupted (the MCP client doesn't read its answers any more): stopped in a controlled way")}
+	}
+	return exit.Bridgef("%w", err)
+}
