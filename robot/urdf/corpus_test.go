@@ -3,8 +3,12 @@ package urdf_test
 import (
 	"bufio"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,7 +22,7 @@ import (
 
 // shared returns a path in the case collection beside the repository, and skips
 // the test by name where that isn't there.
-func shared(t *testing.T, parts ...string) string {
+func shared(t testing.TB, parts ...string) string {
 	t.Helper()
 	root := filepath.Join("..", "..", "..", "shared", "cases")
 	if _, err := os.Stat(root); err != nil {
@@ -27,7 +31,7 @@ func shared(t *testing.T, parts ...string) string {
 	return filepath.Join(append([]string{root}, parts...)...)
 }
 
-func tsv(t *testing.T, file string) [][]string {
+func tsv(t testing.TB, file string) [][]string {
 	t.Helper()
 	f, err := os.Open(file)
 	require.NoError(t, err)
@@ -182,6 +186,134 @@ func TestSmallUglyFiles(t *testing.T) {
 		})
 	}
 	require.Len(t, small, len(rows))
+}
+
+// Nothing of the collection is left out: each file is in its table, is part of one
+// that is, or is of no kind that we read.
+func TestTheWholeCollectionIsRead(t *testing.T) {
+	table := map[string]bool{}
+	for _, part := range []string{"urdf_small", "robots"} {
+		for _, row := range tsv(t, shared(t, part, "EXPECT.tsv")) {
+			table[part+"/"+row[0]] = true
+		}
+	}
+	for _, files := range [][]string{semanticFiles(), partsOfOthers} {
+		for _, name := range files {
+			require.False(t, table[name], name)
+			table[name] = true
+		}
+	}
+	root := shared(t)
+	seen := 0
+	require.NoError(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		switch filepath.Ext(name) {
+		case ".urdf", ".xacro", ".srdf", ".yaml":
+			require.True(t, table[name], "nothing is expected of %s", name)
+			seen++
+		case ".xml": // of another simulator: refused for what it is
+			_, err := urdf.ParseFile(urdf.Files{Description: path})
+			require.ErrorIs(t, err, robot.ErrCode(robot.CodeInvalidArgument), name)
+			require.ErrorContains(t, err, "the root element is", name)
+		}
+		return nil
+	}))
+	require.Equal(t, len(table), seen, "the tables name files that aren't there")
+}
+
+// partsOfOthers are the files that xacro files of the collection include, or read
+// as tables, and those that need them.
+var partsOfOthers = []string{
+	"robots/panda_moveit/panda_moveit_config/config/hand.xacro",
+	"robots/panda_moveit/panda_moveit_config/config/initial_positions.yaml",
+	"robots/panda_moveit/panda_moveit_config/config/panda.ros2_control.xacro",
+	"robots/panda_moveit/panda_moveit_config/config/panda.urdf.xacro", // TestExpandedPanda
+	"robots/panda_moveit/panda_moveit_config/config/panda_arm.xacro",
+	"robots/panda_moveit/panda_moveit_config/config/panda_hand.ros2_control.xacro",
+	"robots/ur5e_xacro/config/initial_positions.yaml",
+	"robots/ur5e_xacro/config/ur5e/default_kinematics.yaml",
+	"robots/ur5e_xacro/config/ur5e/physical_parameters.yaml",
+	"robots/ur5e_xacro/config/ur5e/visual_parameters.yaml",
+	"robots/ur5e_xacro/urdf/inc/ur_common.xacro",
+	"robots/ur5e_xacro/urdf/inc/ur_joint_control.xacro",
+	"robots/ur5e_xacro/urdf/inc/ur_sensors.xacro",
+	"robots/ur5e_xacro/urdf/inc/ur_transmissions.xacro",
+	"robots/ur5e_xacro/urdf/ros2_control_mock_hardware.xacro",
+	"robots/ur5e_xacro/urdf/ur.urdf.xacro", // TestExpandedUR5e
+	"robots/ur5e_xacro/urdf/ur_macro.xacro",
+}
+
+// semantic says what each SRDF and joint_limits.yaml of the collection makes of its
+// robot: the joints of its arm, the tip, the gripper's joint; or part of the refusal.
+var semantic = []struct {
+	description, semantics, limits string
+	arm                            int
+	tip, gripper                   string
+	refused                        string
+}{
+	{"fanuc_zero_effort/fanuc_description/urdf/fanuc.urdf", "fanuc_zero_effort/fanuc_moveit_config/config/fanuc.srdf", "", 6, "tool0", "", ""},
+	{"panda_mesh/urdf/panda.urdf", "panda_mesh/srdf/panda.srdf", "", 7, "panda_hand_tcp", "panda_finger_joint1", ""},
+	{"panda_moveit/panda_description/urdf/panda.urdf", moveit + "panda.srdf", moveit + "joint_limits.yaml", 7, "panda_link8", "panda_finger_joint1", ""},
+	{"panda_moveit/panda_description/urdf/panda.urdf", moveit + "panda_arm_hand.srdf.xacro", "", 7, "panda_link8", "panda_finger_joint1", ""},
+	{"panda_moveit/panda_description/urdf/panda.urdf", moveit + "panda_arm.srdf.xacro", "", 7, "panda_link8", "", ""},
+	{"ur5e_expanded/ur5e.urdf", "", "ur5e_xacro/config/ur5e/joint_limits.yaml", 6, "tool0", "", ""},
+	// One of its named poses is 3 mrad outside of its own soft limits.
+	{"pr2/pr2.urdf", "pr2/pr2_manipulation.srdf", "", 0, "", "", `pr2_manipulation.srdf:83: group state "tuck_right_arm": joint "r_elbow_flex_joint" is outside its limits`},
+	// Its poses name a joint that nothing declares, with the seven numbers of a free body.
+	{"simple_humanoid/simple_humanoid.urdf", "simple_humanoid/simple_humanoid.srdf", "", 0, "", "", `simple_humanoid.srdf:9: group state "half_sitting": <joint> attribute value: "0. 0. 1. 0. 0. 0. 1." is not a decimal number`},
+}
+
+const moveit = "panda_moveit/panda_moveit_config/config/"
+
+var collisionElement = regexp.MustCompile(`(?s)<collision\b.*?</collision>`)
+
+func TestSemanticsOfRealRobots(t *testing.T) {
+	for _, c := range semantic {
+		t.Run(strings.ReplaceAll(c.semantics+c.limits, "/", "_"), func(t *testing.T) {
+			// Without bodies: the collection has few of their meshes.
+			text, err := os.ReadFile(shared(t, "robots", c.description))
+			require.NoError(t, err)
+			f := expandable(t, c.description)
+			f.Args = nil
+			f.Description = filepath.Join(t.TempDir(), "r.urdf")
+			require.NoError(t, os.WriteFile(f.Description, collisionElement.ReplaceAll(text, nil), 0o600))
+			if c.semantics != "" {
+				f.Semantics = shared(t, "robots", c.semantics)
+			}
+			if c.limits != "" {
+				f.Limits = shared(t, "robots", c.limits)
+			}
+			m, err := urdf.LoadFile(f)
+			if c.refused != "" {
+				require.ErrorIs(t, err, robot.ErrCode(robot.CodeInvalidArgument))
+				require.ErrorContains(t, err, c.refused)
+				return
+			}
+			require.NoError(t, err)
+			require.Len(t, m.Arm, c.arm)
+			require.Equal(t, c.tip, m.Links[m.Tip].Name)
+			require.Equal(t, c.gripper != "", m.Gripper != nil)
+			if m.Gripper != nil {
+				require.Equal(t, c.gripper, m.JointNames()[m.Gripper.Joint])
+			}
+		})
+	}
+}
+
+func semanticFiles() []string {
+	seen := map[string]bool{}
+	for _, s := range semantic {
+		seen["robots/"+s.semantics], seen["robots/"+s.limits] = true, true
+	}
+	delete(seen, "robots/")
+	return slices.Collect(maps.Keys(seen))
 }
 
 func TestRealRobots(t *testing.T) {

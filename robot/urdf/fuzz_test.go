@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/go-gl/mathgl/mgl64"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/robot"
@@ -142,6 +143,57 @@ func FuzzLimitsYAML(f *testing.F) {
 				finite(t, v)
 				require.Positive(t, v)
 			}
+		}
+	})
+}
+
+// A mesh that is read has triangles of corners that are there and finite, no two
+// corners in one place, and is the same each time; scaled by a mirror it keeps its
+// size.
+func FuzzSTL(f *testing.F) {
+	f.Add(asciiSTL(tetra))
+	f.Add(binarySTL("", tetra))
+	f.Add(binarySTL("solid but binary all the same", tetra))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		read := func(scale string) (*robot.Mesh, error) {
+			d, err := urdf.Parse("f", []byte(meshBot("x.stl", scale)), urdf.Options{Files: fstest.MapFS{"x.stl": {Data: data}}})
+			if err != nil {
+				return nil, err
+			}
+			require.Empty(t, d.Warnings)
+			return d.Links[0].Colliders[0].Geometry.Mesh, nil
+		}
+		m, err := read("1 1 1")
+		if err != nil {
+			refusal(t, err)
+			return
+		}
+		require.NotEmpty(t, m.Triangles)
+		require.LessOrEqual(t, len(m.Vertices), 3*len(m.Triangles))
+		used := make([]bool, len(m.Vertices))
+		for _, tri := range m.Triangles {
+			for _, v := range tri {
+				require.True(t, v >= 0 && int(v) < len(m.Vertices))
+				used[v] = true
+			}
+		}
+		seen := map[mgl64.Vec3]bool{}
+		for i, v := range m.Vertices {
+			finite(t, v[:]...)
+			require.True(t, used[i] && !seen[v])
+			seen[v] = true
+		}
+		again, err := read("1 1 1")
+		require.NoError(t, err)
+		require.Equal(t, m, again)
+		mirror, err := read("1 -1 1")
+		require.NoError(t, err)
+		require.Len(t, mirror.Triangles, len(m.Triangles))
+		for i, v := range m.Vertices {
+			require.Equal(t, mgl64.Vec3{v[0], -v[1], v[2]}, mirror.Vertices[i])
+		}
+		for i, tri := range m.Triangles {
+			require.Equal(t, [3]int32{tri[0], tri[2], tri[1]}, mirror.Triangles[i])
 		}
 	})
 }

@@ -168,6 +168,14 @@ func TestSemanticsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, m.Warnings[len(m.Warnings)-1].Text, `"ghost"`)
 	require.Equal(t, 9, m.Warnings[len(m.Warnings)-1].Line)
+	// How the root stands in the world is no joint of the robot's.
+	m, err = load(swap(`</group>`, `<joint name="world"/></group>`+"\n"+`<virtual_joint name="world" type="floating" parent_frame="w" child_link="base"/>
+<group_state name="far" group="arm"><joint name="world" value="0 0 1 0 0 0 1"/><joint name="j1" value="0.1"/></group_state>`), "")
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 1}, m.Arm)
+	require.Len(t, m.Warnings, 2)
+	require.Equal(t, []int{2, 4}, []int{m.Warnings[0].Line, m.Warnings[1].Line})
+	require.Contains(t, m.Warnings[1].Text, `joint "world" is virtual`)
 	m, err = load(swap(`robot name="t"`, `robot name="u"`), "")
 	require.NoError(t, err)
 	require.Contains(t, m.Warnings[len(m.Warnings)-1].Text, `called "u"`)

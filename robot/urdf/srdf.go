@@ -8,8 +8,10 @@ import (
 
 // ParseSRDF reads a semantic description: groups of joints, links, chains and
 // other groups, group states, end effectors and disabled collision pairs.
-// virtual_joint, passive_joint and the sphere approximations that planners add
-// are ignored. Names are held against the description by robot.NewModel.
+// passive_joint and the sphere approximations that planners add are ignored. So is
+// a virtual_joint, which says how the root stands in the world and is none of the
+// description's; a group or a state that names one is read without it, with a
+// warning. Names are held against the description by robot.NewModel.
 //
 // A file whose name ends in .xacro is expanded first, without arguments and
 // packages; Load hands it those of Options.
@@ -32,14 +34,18 @@ func parseSRDF(file string, data []byte, opt Options) (*robot.Semantics, error) 
 	r.strangers(root, "robot", []string{
 		"group", "group_state", "end_effector", "disable_collisions", "virtual_joint", "passive_joint", "link_sphere_approximation",
 	}, []string{"name", "version"})
+	virtual := map[string]bool{}
+	for _, e := range root.all("virtual_joint") {
+		virtual[r.name(e, "name")] = true
+	}
 	for _, e := range root.all("group") {
-		out.Groups = append(out.Groups, r.group(e))
+		out.Groups = append(out.Groups, r.group(e, virtual))
 	}
 	if len(out.Groups) > MaxGroups {
 		r.bad(out.Groups[MaxGroups].Line, "more than %d groups", MaxGroups)
 	}
 	for _, e := range root.all("group_state") {
-		out.States = append(out.States, r.groupState(e))
+		out.States = append(out.States, r.groupState(e, virtual))
 	}
 	for _, e := range root.all("end_effector") {
 		out.EndEffectors = append(out.EndEffectors, r.endEffector(e))
@@ -64,7 +70,7 @@ func parseSRDF(file string, data []byte, opt Options) (*robot.Semantics, error) 
 	return out, nil
 }
 
-func (r *report) group(e *element) robot.Group {
+func (r *report) group(e *element, virtual map[string]bool) robot.Group {
 	g := robot.Group{Line: e.line}
 	g.Name = r.name(e, "name")
 	who := fmt.Sprintf("group %q", g.Name)
@@ -73,6 +79,9 @@ func (r *report) group(e *element) robot.Group {
 		var out []robot.NamedRef
 		for _, c := range e.all(kind) {
 			name := r.name(c, "name")
+			if kind == "joint" && r.virtual(c, who, name, virtual) {
+				continue
+			}
 			out = append(out, robot.NamedRef{Name: name, Line: c.line})
 		}
 		return out
@@ -90,7 +99,7 @@ func (r *report) group(e *element) robot.Group {
 	return g
 }
 
-func (r *report) groupState(e *element) robot.GroupState {
+func (r *report) groupState(e *element, virtual map[string]bool) robot.GroupState {
 	s := robot.GroupState{Line: e.line}
 	s.Name = r.name(e, "name")
 	s.Group = r.name(e, "group")
@@ -100,6 +109,9 @@ func (r *report) groupState(e *element) robot.GroupState {
 	for _, c := range e.all("joint") {
 		v := robot.JointValue{Line: c.line}
 		v.Joint = r.name(c, "name")
+		if r.virtual(c, who, v.Joint, virtual) {
+			continue // its value is a pose, several numbers
+		}
 		v.Value, _ = r.number(c, who, "value")
 		if seen[v.Joint] {
 			r.bad(c.line, "%s: joint %q is given twice", who, v.Joint)
@@ -108,6 +120,15 @@ func (r *report) groupState(e *element) robot.GroupState {
 		s.Values = append(s.Values, v)
 	}
 	return s
+}
+
+// virtual reports whether name is a virtual joint's, and warns that it is ignored.
+func (r *report) virtual(e *element, who, name string, virtual map[string]bool) bool {
+	if name == "" || !virtual[name] {
+		return false
+	}
+	r.warn(e.line, who, fmt.Sprintf("joint %q is virtual, how the root stands in the world, and is ignored", name))
+	return true
 }
 
 func (r *report) endEffector(e *element) robot.EndEffector {

@@ -20,7 +20,7 @@ var expanded = map[string][]int{
 }
 
 // expandable is a file of the collection with the packages and arguments it needs.
-func expandable(t *testing.T, name string) urdf.Files {
+func expandable(t testing.TB, name string) urdf.Files {
 	f := urdf.Files{Description: shared(t, "robots", name), Packages: map[string]string{
 		"ur_description":                       shared(t, "robots", "ur5e_xacro"),
 		"moveit_resources_panda_description":   shared(t, "robots", "panda_moveit", "panda_description"),
