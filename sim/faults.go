@@ -205,6 +205,9 @@ func resolve(faults []Fault, t *tree) ([]int, error) {
 			return nil, robot.Errf(robot.CodeInvalidArgument, where+".joint",
 				"the robot has no active joint %q; it has %s", f.Joint, strings.Join(t.model.JointNames(), ", "))
 		}
+		if t.model.Base.Carries(out[i]) && f.Kind != FaultKick && f.Kind != FaultEncoder {
+			return nil, robot.Errf(robot.CodeInvalidArgument, where+".joint", "%s is moved by the base's wheels and has no drive that could be %s", f.Joint, f.Kind)
+		}
 		if f.Kind == FaultWeak && t.model.Limits[out[i]].Effort == 0 {
 			return nil, robot.Errf(robot.CodeInvalidArgument, where+".joint", "%s has no effort limit that could be weakened", f.Joint)
 		}

@@ -60,6 +60,10 @@ func (x *motion) gripped() {
 	x.why = byGrip
 	g := r.opts.Model.Gripper.Joint
 	r.qs[g], r.vs[g], r.as[g] = r.pl.q[g]+r.s.offset[g], 0, 0
+	if r.tree.model.Base != nil {
+		x.follow(x.braking())
+		return
+	}
 	x.follow(robot.BrakeTrajectory(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits))
 }
 

@@ -63,6 +63,7 @@ type motion struct {
 	saturated            []int
 	active               []activeFault
 	returned             bool // a search has gone back to its switch
+	own                  bool // cur is the simulator's own: a brake or the way back to a switch
 }
 
 // Execute runs a motion in simulated time. See robot.Backend; it takes the whole
@@ -124,9 +125,11 @@ func (r *Robot) admissible(m *robot.Motion) error {
 		return robot.Errf(robot.CodeNotSupported, "grip", "the robot has no gripper")
 	}
 	if m.Seek != nil {
-		return r.admissibleSeek(m.Seek)
+		if err := r.admissibleSeek(m.Seek); err != nil {
+			return err
+		}
 	}
-	return nil
+	return r.rolls(m)
 }
 
 // atStart compares the measured position with a trajectory's start; mu is held.
@@ -256,6 +259,9 @@ func (x *motion) brake(why ending) {
 // braking is a controlled stop from the setpoint on.
 func (x *motion) braking() robot.Trajectory {
 	r := x.r
+	if b := r.tree.model.Base; b != nil {
+		return x.rollingBrake(b)
+	}
 	// Along the line that the planner has checked, where there is one.
 	if b, ok := robot.BrakeAlongLine(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits); ok {
 		return b
@@ -265,7 +271,7 @@ func (x *motion) braking() robot.Trajectory {
 
 // follow makes b the trajectory from now on.
 func (x *motion) follow(b robot.Trajectory) {
-	x.cur, x.t0, x.end = robot.NewCursor(b), x.t, x.t+b.Duration()
+	x.cur, x.t0, x.end, x.own = robot.NewCursor(b), x.t, x.t+b.Duration(), true
 	x.still, x.good, x.settled = 0, 0, 0
 }
 
@@ -322,7 +328,7 @@ func describe(e *robot.Error) string {
 func (x *motion) target() {
 	r := x.r
 	if x.cur != nil {
-		x.cur.Sample(x.t+Step-x.t0, r.qs, r.vs, r.as)
+		x.sample(x.t + Step - x.t0)
 	}
 	r.releaseGrip(x.t)
 }

@@ -58,6 +58,9 @@ func driveParams(t *tree, gravity vec3) ([]jointParams, []string) {
 	look := func(q []float64) {
 		d.place(q)
 		d.mass()
+		if b := t.model.Base; b != nil {
+			reduceMatrix(d.m, n, b, q[b.Yaw])
+		}
 		for i := range n {
 			carried[i] = math.Max(carried[i], d.m[i*n+i])
 		}
@@ -108,6 +111,11 @@ func driveParams(t *tree, gravity vec3) ([]jointParams, []string) {
 		p.armature = math.Max(p.armature, minInertia)
 		p.gain = servoVelocity * (carried[i] + p.armature)
 		p.speed = speedHeadroom * l.Velocity
+		if t.model.Base.Carries(i) {
+			// Nothing drives it, and the floor has no end stops.
+			p.lower, p.upper, p.armature, p.gain = math.Inf(-1), math.Inf(1), 0, 0
+			continue
+		}
 		assumed = append(assumed, fmt.Sprintf("rotor inertia of %s: %.3g %s", name, p.armature, inertiaUnit(t, i)))
 	}
 	return out, append(assumed, endStops(t, out)...)
@@ -138,6 +146,8 @@ type plant struct {
 	// block is the sign of the direction in which something holds a joint up, e.g.
 	// a gripped body; 0 for none.
 	block []float64
+	// wheels is nil but for a base, whose x, y and yaw follow them.
+	wheels *robot.Base
 
 	base, fac, diag, rhs, free, slope, vc, vn []float64
 	held                                      []bool
@@ -148,7 +158,7 @@ func newPlant(t *tree, params []jointParams, gravity vec3, q []float64) *plant {
 	flat := make([]float64, 16*n)
 	next := func() []float64 { s := flat[:n:n]; flat = flat[n:]; return s }
 	p := &plant{
-		d: newDynamics(t, gravity), params: params,
+		d: newDynamics(t, gravity), params: params, wheels: t.model.Base,
 		q: next(), v: next(), tau: next(), dq: next(), integ: next(), effort: next(), ext: next(), block: next(), offset: next(),
 		diag: next(), rhs: next(), free: next(), slope: next(), vc: next(), vn: next(),
 		lock: make([]bool, n), sat: make([]bool, n), held: make([]bool, n),
@@ -167,6 +177,9 @@ func (p *plant) settle() {
 	clear(p.v)
 	p.d.place(p.q)
 	p.d.inverse(p.v, nil, p.d.bias)
+	if p.wheels != nil {
+		reduceVector(p.d.bias, p.wheels, p.q[p.wheels.Yaw])
+	}
 	for i, b := range p.d.bias {
 		p.integ[i] = clamp(b, p.effort[i])
 		p.tau[i] = p.integ[i]
@@ -216,6 +229,9 @@ func (p *plant) step(qs, vs []float64, powered bool) bool {
 		}
 		p.rhs[i] = s
 	}
+	if p.wheels != nil {
+		p.constrain()
+	}
 	// Each pass adds at least one saturated or held joint, so it ends.
 	for range 2*n + 1 {
 		if !p.solveOnce(h) {
@@ -235,6 +251,9 @@ func (p *plant) step(qs, vs []float64, powered bool) bool {
 		if math.IsNaN(p.q[i]) || math.IsInf(p.q[i], 0) {
 			return false
 		}
+	}
+	if p.wheels != nil {
+		p.rolled()
 	}
 	return true
 }

@@ -257,5 +257,8 @@ func (r *Robot) slip() {
 		r.pl.offset[i] += by
 		r.s.offset[i] += by
 		r.lose[i] -= by
+		if b := r.tree.model.Base; b != nil && (i == b.Left || i == b.Right) {
+			r.pl.roundAbout(i, -by)
+		}
 	}
 }
