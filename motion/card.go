@@ -17,24 +17,18 @@ const movedRad = 1e-4
 func (x *moveAction) Card() gate.Card {
 	r, names := x.rehearsal, x.motion.Trajectory.Joints
 	start, end := x.motion.Trajectory.Start(), x.motion.Trajectory.End()
-	var moves []string
-	for i, n := range names {
-		if math.Abs(end[i]-start[i]) > movedRad {
-			moves = append(moves, fmt.Sprintf("%s %.3f → %.3f %s", n, start[i], end[i], x.arm.unit(i)))
-		}
+	moving := make([]bool, len(names))
+	for i := range names {
+		moving[i] = math.Abs(end[i]-start[i]) > movedRad
 	}
-	if len(moves) == 0 {
-		moves = []string{"nothing; the robot is there already"}
-	}
-	facts := []gate.Fact{
-		{Label: "Moves", Text: strings.Join(moves, ", ")},
-		{Label: "Rehearsed", Text: fmt.Sprintf("%.2f s in %s", r.Duration, r.Simulator)},
-		{Label: "Top speed", Text: x.topSpeed()},
-	}
+	facts := append([]gate.Fact{{Label: "Moves", Text: x.moves(start, end, moving)}}, x.facts...)
+	facts = append(facts,
+		gate.Fact{Label: "Rehearsed", Text: fmt.Sprintf("%.2f s in %s%s", r.Duration, r.Simulator, x.tracking())},
+		gate.Fact{Label: "Top speed", Text: x.topSpeed()})
 	if t := x.topEffort(); t != "" {
 		facts = append(facts, gate.Fact{Label: "Top effort", Text: t})
 	}
-	facts = append(facts, gate.Fact{Label: "Tracking", Text: x.tracking()},
+	facts = append(facts,
 		gate.Fact{Label: "Clearance", Text: clearanceText(r.Clearance)},
 		gate.Fact{Label: "Ends at", Text: fmt.Sprintf("%s (%.3f, %.3f, %.3f) m, turned (w,x,y,z) (%.3f, %.3f, %.3f, %.3f), in %s",
 			x.arm.Model.Links[x.arm.Model.Tip].Name, r.EndPosition[0], r.EndPosition[1], r.EndPosition[2],
@@ -46,17 +40,33 @@ func (x *moveAction) Card() gate.Card {
 	// What the model assumes shapes every motion; the joints' own assumptions
 	// matter for the joints that move.
 	assumed := append([]string(nil), x.arm.Model.Assumed...)
-	for i, n := range names {
-		if math.Abs(end[i]-start[i]) > movedRad && len(x.arm.Model.Limits[i].Assumed) > 0 {
-			assumed = append(assumed, fmt.Sprintf("%s of %s", strings.Join(x.arm.Model.Limits[i].Assumed, " and "), n))
-		}
-	}
-	assumed = append(assumed, r.Assumed...)
+	assumed = append(assumed, assumedLimits(x.arm.Model, moving)...)
+	assumed = append(assumed, foldAssumed(x.arm.Model, r.Assumed)...)
 	card := gate.Card{Facts: facts, Assumed: assumed}
 	if data, err := json.Marshal(r); err == nil {
 		card.Data = data
 	}
 	return card
+}
+
+// moves lists the joints that move, those of a unit together.
+func (x *moveAction) moves(start, end []float64, moving []bool) string {
+	var groups []string
+	for _, unit := range [...]string{"rad", "m"} {
+		var list []string
+		for i, n := range x.motion.Trajectory.Joints {
+			if moving[i] && x.arm.unit(i) == unit {
+				list = append(list, fmt.Sprintf("%s %.3f → %.3f", n, start[i], end[i]))
+			}
+		}
+		if len(list) > 0 {
+			groups = append(groups, strings.Join(list, ", ")+" "+unit)
+		}
+	}
+	if len(groups) == 0 {
+		return "nothing; the robot is there already"
+	}
+	return strings.Join(groups, "; ")
 }
 
 // topSpeed names the joint that comes closest to its limit, and the tool's speed.
@@ -98,19 +108,19 @@ func (a *arm) effortUnit(i int) string {
 	return "N·m"
 }
 
-// tracking names the joint that stayed farthest from its setpoint.
+// tracking says how far the joint that stayed farthest from its setpoint was from it.
 func (x *moveAction) tracking() string {
-	if len(x.rehearsal.Joints) == 0 {
-		return "nothing was tracked"
-	}
-	at := 0
+	at := -1
 	for i, j := range x.rehearsal.Joints {
-		if j.MaxTrackingError > x.rehearsal.Joints[at].MaxTrackingError {
+		if at < 0 || j.MaxTrackingError > x.rehearsal.Joints[at].MaxTrackingError {
 			at = i
 		}
 	}
+	if at < 0 {
+		return ""
+	}
 	j := x.rehearsal.Joints[at]
-	return fmt.Sprintf("%s at most %.4f %s off its setpoint", j.Joint, j.MaxTrackingError, x.arm.unit(at))
+	return fmt.Sprintf(", %s at most %.4f %s off", j.Joint, j.MaxTrackingError, x.arm.unit(at))
 }
 
 func clearanceText(c *robot.Clearance) string {

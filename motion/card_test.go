@@ -33,10 +33,9 @@ func TestG30_EachLineOfTheCard(t *testing.T) {
 	card := g.action("move_joints", turn).Card()
 	require.Equal(t, []gate.Fact{
 		{Label: "Moves", Text: "shoulder_pan 0.000 → 0.500 rad"},
-		{Label: "Rehearsed", Text: "1.23 s in x"},
+		{Label: "Rehearsed", Text: "1.23 s in x, shoulder_pan at most 0.0123 rad off"},
 		{Label: "Top speed", Text: "shoulder_lift 0.500 of 1.000 rad/s, tool 0.250 m/s"},
 		{Label: "Top effort", Text: "shoulder_pan 0.50 of 3.00 N·m"},
-		{Label: "Tracking", Text: "shoulder_pan at most 0.0123 rad off its setpoint"},
 		{Label: "Clearance", Text: "12.3 mm between gripper_link and post at 0.70 s"},
 		{Label: "Ends at", Text: "gripper_frame_link (0.100, -0.200, 0.300) m, turned (w,x,y,z) (0.500, -0.500, 0.500, 0.500), in " + g.model.Links[g.model.Root].Name},
 	}, card.Facts)
@@ -51,4 +50,31 @@ func TestG30_EachLineOfTheCard(t *testing.T) {
 			require.Equal(t, "nothing that could be touched", f.Text)
 		}
 	}
+}
+
+// What is assumed of several joints is one line, and what the simulator assumes of
+// itself another.
+func TestG30_AssumptionsAreFolded(t *testing.T) {
+	g, _, reh := newLive(t, rigOptions{})
+	for i := range g.model.Limits {
+		g.model.Limits[i].Assumed = []string{"acceleration", "jerk"}
+	}
+	g.model.Limits[1].Assumed = []string{"jerk"}
+	g.model.Assumed = []string{"mass of the cable"}
+	reh.Assumed = []string{
+		"servo: stiff", "rotor inertia of shoulder_pan: 0.2 kg·m²", "contact: none", "rotor inertia of gripper: 7 kg",
+		"rotor inertia of elbow_flex: 0.05 kg·m²", "effort of elbow_flex: no limit", "effort of gripper: no limit", "mass of cup: 1 kg",
+	}
+	const all = `{"positions":{"shoulder_pan":0.1,"shoulder_lift":-0.5,"elbow_flex":0.7,"wrist_flex":1,"wrist_roll":0.1,"gripper":0.1}}`
+	card := g.action("move_joints", all).Card()
+	require.Equal(t, []string{
+		"mass of the cable", "acceleration and jerk of shoulder_pan, elbow_flex, wrist_flex, wrist_roll, gripper", "jerk of shoulder_lift",
+		"servo: stiff; contact: none; mass of cup: 1 kg",
+		"rotor inertia of shoulder_pan, gripper, elbow_flex: 0.05 to 0.2 kg·m², 7 kg", "effort of elbow_flex, gripper: no limit",
+	}, card.Assumed)
+	require.Contains(t, string(card.Data), "rotor inertia of elbow_flex: 0.05 kg", "the record has them all")
+	for i := range g.model.Limits {
+		g.model.Limits[i].Assumed = []string{"jerk"}
+	}
+	require.Equal(t, "jerk of all 6 joints", g.action("move_joints", all).Card().Assumed[1])
 }

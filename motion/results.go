@@ -50,14 +50,36 @@ func (r motionResult) text() string {
 }
 
 type commandResult struct {
-	Outcome    robot.OutcomeStatus `json:"outcome"`
-	Enabled    *bool               `json:"enabled,omitempty"`
-	EStopped   *bool               `json:"estopped,omitempty"`
-	Positions  map[string]float64  `json:"positions,omitempty"`
-	MeasuredAt *time.Time          `json:"measured_at,omitempty"`
-	DurationS  float64             `json:"duration_s"`
-	Mode       robot.Mode          `json:"mode"`
-	Backend    string              `json:"backend"`
+	Outcome    robot.OutcomeStatus      `json:"outcome"`
+	Enabled    *bool                    `json:"enabled,omitempty"`
+	EStopped   *bool                    `json:"estopped,omitempty"`
+	Positions  map[string]float64       `json:"positions,omitempty"`
+	Actuators  map[string]actuatorValue `json:"actuators,omitempty"`
+	MeasuredAt *time.Time               `json:"measured_at,omitempty"`
+	DurationS  float64                  `json:"duration_s"`
+	Mode       robot.Mode               `json:"mode"`
+	Backend    string                   `json:"backend"`
+}
+
+// text says the outcome of a command in one line for the model.
+func (r commandResult) text(c robot.Command) string {
+	if c.Kind != robot.SetActuator {
+		return fmt.Sprintf("%s: %s", c.Kind, r.Outcome)
+	}
+	v, known := r.Actuators[c.Name]
+	switch {
+	case !known:
+		return fmt.Sprintf("%s %s: %s; its value isn't known", c.Kind, c.Name, r.Outcome)
+	case v.Measured:
+		return fmt.Sprintf("%s %s: %s; measured %g %s", c.Kind, c.Name, r.Outcome, v.Value, v.Unit)
+	}
+	return fmt.Sprintf("%s %s: %s; commanded and acknowledged, not measured: %g %s", c.Kind, c.Name, r.Outcome, v.Value, v.Unit)
+}
+
+type actuatorValue struct {
+	Value    float64 `json:"value"`
+	Unit     string  `json:"unit"`
+	Measured bool    `json:"measured"`
 }
 
 type planResult struct {
@@ -74,33 +96,51 @@ type setpointResult struct {
 }
 
 type stateResult struct {
-	Positions  map[string]float64        `json:"positions,omitempty"`
-	Velocities map[string]float64        `json:"velocities,omitempty"`
-	Efforts    map[string]float64        `json:"efforts,omitempty"`
-	Setpoints  map[string]setpointResult `json:"setpoints,omitempty"`
-	Tip        *poseResult               `json:"tip,omitempty"`
-	MeasuredAt time.Time                 `json:"measured_at"`
-	AgeS       float64                   `json:"age_s"`
-	Moving     bool                      `json:"moving"`
-	Mode       robot.Mode                `json:"mode"`
-	Backend    string                    `json:"backend"`
-	Enabled    bool                      `json:"enabled"`
-	EStopped   bool                      `json:"estopped"`
-	Held       string                    `json:"held,omitempty"`
-	Faults     []robot.Fault             `json:"faults"`
+	Positions    map[string]float64        `json:"positions,omitempty"`
+	Velocities   map[string]float64        `json:"velocities,omitempty"`
+	Efforts      map[string]float64        `json:"efforts,omitempty"`
+	Setpoints    map[string]setpointResult `json:"setpoints,omitempty"`
+	Tip          *poseResult               `json:"tip,omitempty"`
+	MeasuredAt   time.Time                 `json:"measured_at"`
+	AgeS         float64                   `json:"age_s"`
+	Moving       bool                      `json:"moving"`
+	Mode         robot.Mode                `json:"mode"`
+	Backend      string                    `json:"backend"`
+	Enabled      bool                      `json:"enabled"`
+	EStopped     bool                      `json:"estopped"`
+	Held         string                    `json:"held,omitempty"`
+	Unreferenced []string                  `json:"unreferenced,omitempty"`
+	Actuators    map[string]actuatorValue  `json:"actuators,omitempty"`
+	Faults       []robot.Fault             `json:"faults"`
 }
 
 type jointResult struct {
-	Name    string             `json:"name"`
-	Type    string             `json:"type"`
-	Unit    string             `json:"unit"`
-	Parent  string             `json:"parent"`
-	Child   string             `json:"child"`
-	Limits  *robot.JointLimits `json:"limits,omitempty"`
-	Mimics  string             `json:"mimics,omitempty"`
-	Home    *float64           `json:"home,omitempty"`
-	InArm   bool               `json:"in_arm"`
-	Gripper bool               `json:"gripper"`
+	Name      string             `json:"name"`
+	Type      string             `json:"type"`
+	Unit      string             `json:"unit"`
+	Parent    string             `json:"parent"`
+	Child     string             `json:"child"`
+	Limits    *robot.JointLimits `json:"limits,omitempty"`
+	Mimics    string             `json:"mimics,omitempty"`
+	Home      *float64           `json:"home,omitempty"`
+	InArm     bool               `json:"in_arm"`
+	Gripper   bool               `json:"gripper"`
+	Carried   bool               `json:"moved_by_wheels,omitempty"`
+	Reference *referenceResult   `json:"reference,omitempty"`
+}
+
+type referenceResult struct {
+	Switch  float64 `json:"switch"`
+	Towards string  `json:"towards"`
+	Speed   float64 `json:"speed"`
+	Travel  float64 `json:"travel"`
+}
+
+type baseResult struct {
+	Left   string  `json:"left"`
+	Right  string  `json:"right"`
+	Radius float64 `json:"radius"`
+	Track  float64 `json:"track"`
 }
 
 type describeResult struct {
@@ -113,13 +153,20 @@ type describeResult struct {
 	DoF     int           `json:"dof"`
 	Links   []string      `json:"links"`
 	Joints  []jointResult `json:"joints"`
+	Base    *baseResult   `json:"base,omitempty"`
 	Scene   []string      `json:"scene_bodies"`
 	Zones   []string      `json:"guarded_zones"`
 	Assumed []string      `json:"assumed"`
 }
 
+type actuatorResult struct {
+	robot.Actuator
+	Value    *float64 `json:"value,omitempty"`
+	Measured *bool    `json:"measured,omitempty"`
+}
+
 type actuatorsResult struct {
-	Actuators []robot.Actuator `json:"actuators"`
+	Actuators []actuatorResult `json:"actuators"`
 }
 
 type rehearseResult struct {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,15 +20,16 @@ import (
 	"github.com/tau-robot/tau/sim"
 )
 
-// rig is the so101 in the simulator with the tools on it.
+// rig is a robot in the simulator with the tools on it.
 type rig struct {
-	t     testing.TB
-	model *robot.Model
-	robot *sim.Robot
-	name  string
-	tools map[string]gate.Tool
-	now   time.Time
-	count int
+	t       testing.TB
+	model   *robot.Model
+	robot   *sim.Robot
+	name    string
+	tools   map[string]gate.Tool
+	planner *motion.Planner
+	now     time.Time
+	count   int
 }
 
 type rigOptions struct {
@@ -40,20 +43,50 @@ type rigOptions struct {
 	// between stands between the tools and the robot; nil: nothing does
 	between func(robot.Backend) robot.Backend
 	name    string // of the arm; "": sim
-	// sceneNow replaces the scene as it is; nil: scene
+	// sceneNow replaces the scene as it is; nil: the simulated robot's
 	sceneNow func() *robot.Scene
+	builtin  string       // name of the robot; "": so101
+	model    *robot.Model // instead of a built-in robot's
+	fixed    bool         // the scene can't be changed
+}
+
+// world is a simulated robot's scene, the same pointer until it changes.
+type world struct {
+	robot *sim.Robot
+	mu    sync.Mutex
+	last  *robot.Scene
+}
+
+func (w *world) get() *robot.Scene {
+	now := w.robot.Scene()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last == nil || w.last.Hash != now.Hash {
+		w.last = &now
+	}
+	return w.last
 }
 
 func newRig(t testing.TB, o rigOptions) *rig {
 	t.Helper()
-	m, err := builtin.Load("so101")
-	require.NoError(t, err)
+	if o.builtin == "" {
+		o.builtin = "so101"
+	}
+	m := o.model
+	if m == nil {
+		var err error
+		m, err = builtin.Load(o.builtin)
+		require.NoError(t, err)
+	}
 	r, err := sim.New(sim.Options{Model: m, Scene: &o.scene, Clock: sim.Fast, Seed: 1, Start: o.start, Faults: o.faults, Disabled: o.off})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	if o.sceneNow == nil {
+		o.sceneNow = (&world{robot: r}).get
+	}
 	reh := o.rehearser
 	if reh == nil {
-		reh, err = sim.NewRehearser(m, &o.scene, 1, sim.RehearserOptions{})
+		reh, err = sim.NewRehearser(m, &o.scene, 1, sim.RehearserOptions{Scene: o.sceneNow})
 		require.NoError(t, err)
 	}
 	var backend robot.Backend = r
@@ -63,13 +96,17 @@ func newRig(t testing.TB, o rigOptions) *rig {
 	if o.name == "" {
 		o.name = "sim"
 	}
+	arm := motion.Arm{Model: m, Scene: o.scene, SceneNow: o.sceneNow, Backend: backend, Rehearser: reh, Checker: o.checker, Edit: r}
+	if o.fixed {
+		arm.Edit = nil
+	}
 	g := &rig{t: t, model: m, robot: r, name: o.name, tools: map[string]gate.Tool{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	p, err := motion.New(motion.Config{
-		Arms: map[string]motion.Arm{o.name: {Model: m, Scene: o.scene, SceneNow: o.sceneNow, Backend: backend, Rehearser: reh, Checker: o.checker}},
+	g.planner, err = motion.New(motion.Config{
+		Arms: map[string]motion.Arm{o.name: arm},
 		Now:  func() time.Time { return g.now }, Seed: 1,
 	})
 	require.NoError(t, err)
-	for _, tool := range p.Tools() {
+	for _, tool := range g.planner.Tools() {
 		g.tools[tool.Spec().Name] = tool
 	}
 	return g
@@ -149,4 +186,30 @@ type planned struct {
 	Digest    string    `json:"digest"`
 	ExpiresAt time.Time `json:"expires_at"`
 	DurationS float64   `json:"duration_s"`
+}
+
+// wholeArm are the arguments of a move of every joint of the arm, or of a base's
+// wheels, by an amount from where home has it, or the other way where a limit is.
+func wholeArm(m *robot.Model, by float64) string {
+	targets := map[string]float64{}
+	move := func(i int) {
+		q := m.Home[i] + by
+		if l := m.Limits[i]; l.Bounded && q > l.Upper {
+			q = m.Home[i] - min(by, m.Home[i]-l.Lower)
+		}
+		targets[m.JointNames()[i]] = math.Round(q*1e3) / 1e3
+	}
+	if b := m.Base; b != nil {
+		move(b.Left)
+		move(b.Right)
+	} else {
+		for _, i := range m.Arm {
+			move(i)
+		}
+	}
+	data, err := json.Marshal(map[string]any{"positions": targets})
+	if err != nil {
+		panic(err) // finite numbers by name encode
+	}
+	return string(data)
 }

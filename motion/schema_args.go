@@ -5,121 +5,138 @@ import "github.com/tau-robot/tau/gate"
 // The schemas of the tools' arguments. Each unit stands in its field's
 // description; what is not named here is refused by the gate before a tool sees it.
 
-func ptr(f float64) *float64 { return &f }
-
-func num(unit, doc string) *gate.Schema {
-	return &gate.Schema{Kind: gate.KindNumber, Unit: unit, Description: doc}
-}
-
-func vec(n int, unit, doc string) *gate.Schema {
-	return &gate.Schema{Kind: gate.KindArray, MinItems: n, MaxItems: n, Elem: num(unit, ""), Description: doc}
-}
-
-func str(maxLen int, doc string) *gate.Schema {
-	return &gate.Schema{Kind: gate.KindString, MaxLength: maxLen, Description: doc}
-}
-
-func req(name string, s *gate.Schema) gate.Property {
-	return gate.Property{Name: name, Required: true, Schema: s}
-}
-
-func opt(name string, s *gate.Schema) gate.Property { return gate.Property{Name: name, Schema: s} }
-
-func object(props ...gate.Property) *gate.Schema {
-	return &gate.Schema{Kind: gate.KindObject, Properties: props}
-}
-
-// maxName bounds the length of joint, link and plan names in arguments, in bytes.
-const maxName = 256
+// Bounds of what arguments may hold.
+const (
+	maxName      = 256 // bytes of a joint's, link's, body's or actuator's name
+	maxWaypoints = 64  // of one path
+)
 
 // speedScale is the argument that all motions share.
 func speedScale() gate.Property {
-	return opt("speed_scale", &gate.Schema{
-		Kind: gate.KindNumber, Above: ptr(0), Max: ptr(1), Default: "0.5",
-		Description: "fraction of the joints' speed, acceleration and jerk limits to use, above 0 to 1",
-	})
+	return gate.Opt("speed_scale", gate.Num().MoreThan(0).AtMost(1).Def("0.5").
+		Desc("fraction of the joints' speed, acceleration and jerk limits to use, above 0 to 1"))
+}
+
+func name(doc string) *gate.Schema { return gate.Str(maxName).Desc(doc) }
+
+func vec(n int, unit, doc string) *gate.Schema {
+	return gate.Vec(gate.Num().In(unit), n).Desc(doc)
 }
 
 func positionsSchema() *gate.Schema {
-	return &gate.Schema{
-		Kind: gate.KindMap, MinItems: 1, MaxItems: 256,
-		Elem:        num("", "target position in radians (metres for a sliding joint)"),
-		Description: "target by joint name, in radians (metres for sliding joints); joints not named keep their setpoint",
-	}
+	return gate.MapOf(gate.Num().Desc("target position in radians (metres for a sliding joint)"), 1, 256).
+		Desc("target by joint name, in radians (metres for sliding joints); joints not named keep their setpoint")
 }
 
 func jointsArgs() *gate.Schema {
-	return object(req("positions", positionsSchema()), speedScale())
+	return gate.Obj(gate.Req("positions", positionsSchema()), speedScale())
+}
+
+func frameArg(what string) gate.Property {
+	return gate.Opt("frame", name("link in whose frame "+what+" given, as that link stands now; default: the root"))
 }
 
 func poseArgs() *gate.Schema {
-	return object(
-		req("position", vec(3, "m", "x, y, z of the tip")),
-		opt("orientation", vec(4, "", "unit quaternion w, x, y, z of the tip; not together with tool_axis")),
-		opt("tool_axis", vec(3, "", "direction in which the tip's z axis shall point; what an arm of five joints can reach")),
-		opt("frame", str(maxName, "link in whose frame the pose is given, as that link stands now; default: the root")),
-		opt("tip", str(maxName, "link that shall reach the pose; default: the robot's tool tip")),
+	return gate.Obj(
+		gate.Req("position", vec(3, "m", "x, y, z of the tip")),
+		gate.Opt("orientation", vec(4, "", "unit quaternion w, x, y, z of the tip; not together with tool_axis")),
+		gate.Opt("tool_axis", vec(3, "", "direction in which the tip's z axis shall point; what an arm of five joints can reach")),
+		frameArg("the pose is"),
+		gate.Opt("tip", name("link that shall reach the pose; default: the robot's tool tip")),
+		speedScale(),
+	)
+}
+
+func pathArgs() *gate.Schema {
+	waypoint := gate.Obj(
+		gate.Req("position", vec(3, "m", "x, y, z of the tip")),
+		gate.Opt("orientation", vec(4, "", "unit quaternion w, x, y, z of the tip; without it the tip's turn is free")),
+	)
+	return gate.Obj(
+		gate.Req("waypoints", gate.Arr(waypoint, 1, maxWaypoints).Desc("where the tip goes, on a straight line to each; it rests at each")),
+		frameArg("the waypoints are"),
+		gate.Opt("tip", name("link that moves along the lines; default: the robot's tool tip")),
 		speedScale(),
 	)
 }
 
 func planIDArgs() *gate.Schema {
-	return object(req("plan_id", str(64, "handle from plan_joints or plan_pose; single use, asked within 120 s")))
+	return gate.Obj(gate.Req("plan_id", gate.Str(64).Desc("handle from plan_joints, plan_pose or plan_path; single use, asked within 120 s")))
 }
 
 func gripperArgs() *gate.Schema {
-	return object(
-		req("position", &gate.Schema{Kind: gate.KindNumber, Min: ptr(0), Max: ptr(1), Description: "0 is closed, 1 is open"}),
-		opt("max_effort", &gate.Schema{Kind: gate.KindNumber, Above: ptr(0), Description: "largest effort at the gripper joint in N·m (N for a sliding one); default: the model's"}),
+	return gate.Obj(
+		gate.Req("position", gate.Num().Between(0, 1).Desc("0 is closed, 1 is open")),
+		gate.Opt("max_effort", gate.Num().MoreThan(0).Desc("largest effort at the gripper joint in N·m (N for a sliding one); default: the model's")),
 		speedScale(),
+	)
+}
+
+func jogFields() []gate.Property {
+	return []gate.Property{
+		gate.Req("joint", name("the joint that moves; all others hold")),
+		gate.Req("delta", gate.Num().Desc("by how much, in radians (metres for a sliding joint), from where it stands")),
+	}
+}
+
+func driveFields() []gate.Property {
+	return []gate.Property{
+		gate.Req("linear", gate.Num().In("m/s").Desc("speed forwards while it cruises; negative: backwards")),
+		gate.Req("angular", gate.Num().In("rad/s").Desc("speed of turning while it cruises; positive: to the left")),
+		gate.Req("duration", gate.Num().MoreThan(0).AtMost(maxDuration).In("s").
+			Desc("the arc is linear·duration long and angular·duration wide; gathering and losing speed makes the motion a little longer")),
+	}
+}
+
+func referenceFields() []gate.Property {
+	return []gate.Property{
+		gate.Opt("joint", name("the joint that looks for its switch; may be left out where only one needs it, or only one has a switch")),
+	}
+}
+
+func actuatorArgs() *gate.Schema {
+	return gate.Obj(
+		gate.Req("name", name("an actuator beside the joints, as list_actuators names it")),
+		gate.Req("value", gate.Num().Desc("in the unit and range that list_actuators states")),
 	)
 }
 
 func rehearseArgs() *gate.Schema {
-	return object(
-		opt("plan_id", str(64, "a plan to rehearse again from where the robot is now; the plan isn't used up")),
-		opt("positions", positionsSchema()),
-		opt("gripper", &gate.Schema{Kind: gate.KindNumber, Min: ptr(0), Max: ptr(1), Description: "gripper position to rehearse, 0 closed to 1 open"}),
-		opt("home", &gate.Schema{Kind: gate.KindBool, Description: "true: rehearse the move to the home pose"}),
+	return gate.Obj(
+		gate.Opt("plan_id", gate.Str(64).Desc("a plan to rehearse again from where the robot is now; the plan isn't used up")),
+		gate.Opt("positions", positionsSchema()),
+		gate.Opt("gripper", gate.Num().Between(0, 1).Desc("gripper position to rehearse, 0 closed to 1 open")),
+		gate.Opt("home", gate.Bool().Desc("true: rehearse the move to the home pose")),
+		gate.Opt("jog", gate.Obj(jogFields()...).Desc("as jog")),
+		gate.Opt("drive", gate.Obj(driveFields()...).Desc("as drive")),
+		gate.Opt("reference", gate.Obj(referenceFields()...).Desc("as reference")),
 		speedScale(),
 	)
 }
 
-// Output schemas. Maps by joint name are open; what isn't measured is left out.
-
-func anyOut() *gate.Schema { return &gate.Schema{Kind: gate.KindAny} }
-
-func byJoint(doc string) *gate.Schema {
-	return &gate.Schema{Kind: gate.KindMap, Elem: num("", ""), Description: doc}
-}
-
-func poseOut() *gate.Schema {
-	return object(
-		req("position", vec(3, "m", "in the root frame")),
-		req("orientation", vec(4, "", "w, x, y, z")),
+// bodyArgs is a scene file's body (docs/scene.schema.json), as far as a scene may
+// hold it.
+func bodyArgs() *gate.Schema {
+	length := func(doc string) *gate.Schema { return gate.Num().MoreThan(0).In("m").Desc(doc) }
+	round := func(doc string) *gate.Schema {
+		return gate.Obj(gate.Req("radius", length("")), gate.Req("length", length(doc)))
+	}
+	return gate.Obj(
+		gate.Req("name", name("unlike any other body, zone or link")),
+		gate.Req("pose", gate.Obj(
+			gate.Req("xyz", vec(3, "m", "of the body's centre, in the root frame")),
+			gate.Opt("quat_wxyz", vec(4, "", "unit quaternion w, x, y, z; default: not turned")),
+		)),
+		gate.Req("geometry", gate.Obj(
+			gate.Opt("box", gate.Obj(gate.Req("size", gate.Vec(length(""), 3).Desc("full extents along x, y, z")))),
+			gate.Opt("cylinder", round("height, along z")),
+			gate.Opt("capsule", round("of the cylindrical part, along z")),
+			gate.Opt("sphere", gate.Obj(gate.Req("radius", length("")))),
+		).Desc("exactly one of them")),
+		gate.Opt("movable", gate.Bool().Def("false").Desc("true: it may be gripped and carried")),
 	)
 }
 
-func planOut() *gate.Schema {
-	return object(
-		req("plan_id", str(0, "handle for execute_plan")),
-		req("digest", str(0, "SHA-256 over the planned motion and its rehearsal, hex")),
-		req("expires_at", str(0, "RFC 3339")),
-		req("duration_s", num("s", "")),
-		req("rehearsal", anyOut()),
-	)
-}
-
-func motionOut() *gate.Schema {
-	return object(
-		opt("positions", byJoint("measured at the end; left out where nothing could be measured")),
-		req("duration_s", num("s", "from the first actuation to measured rest")),
-		opt("max_tracking_error", num("", "largest |measured - setpoint| of any joint, rad or m")),
-		opt("tip", poseOut()),
-		opt("gripped", str(0, "the body that the gripper closed on")),
-		req("outcome", str(0, "done, stopped, cancelled, faulted, refused or unknown")),
-		req("mode", str(0, "sim or real")),
-		req("backend", str(0, "what produced this")),
-		req("rehearsal", anyOut()),
-	)
+func bodyNameArgs() *gate.Schema {
+	return gate.Obj(gate.Req("name", name("of a body, as scene_describe names it; zones are the operator's")))
 }

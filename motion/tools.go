@@ -10,27 +10,42 @@ import (
 // Tools returns the tools of this planner, in the order of the catalog's listing.
 func (p *Planner) Tools() []gate.Tool {
 	return []gate.Tool{
-		p.read("robot_describe", "Describes the robot: links, joints, limits, home pose, scene, and what of it is assumed.", object(), anyOut(), p.describe),
-		p.read("robot_state", "Measures the robot's state now: positions in rad (m for sliding joints), tip pose in the root frame, faults. What isn't measured is left out.", object(), anyOut(), p.readState),
-		p.read("list_actuators", "Lists what the robot can drive, each with its unit, its range and what a stop and a lost link do to it.", object(), anyOut(), p.listActuators),
+		p.read("robot_describe", "Describes the robot: links, joints, limits, home pose, scene, and what of it is assumed.", gate.Obj(), describeOut(), p.describe),
+		p.read("robot_state", "Measures the robot's state now: positions in rad (m for sliding joints), tip pose in the root frame, faults. What isn't measured is left out.", gate.Obj(), stateOut(), p.readState),
+		p.read("list_actuators", "Lists what the robot can drive, each with its unit, its range, its value and what a stop and a lost link do to it.", gate.Obj(), actuatorsOut(), p.listActuators),
+		p.read("scene_describe", "Describes what stands around the robot: bodies and guarded zones in the root frame, and what of it was changed since the start.", gate.Obj(), sceneOut(), p.sceneDescribe),
 		p.read("plan_joints", "Plans and rehearses a move of joints without asking anybody and without moving; execute_plan asks for it.", jointsArgs(), planOut(), p.planJoints),
 		p.read("plan_pose", "Plans and rehearses a move of the tool to a pose without asking anybody and without moving; execute_plan asks for it.", poseArgs(), planOut(), p.planPose),
-		p.read("rehearse", "Rehearses a motion from where the robot is now, without asking anybody and without moving: one of plan_id, positions, gripper or home.", rehearseArgs(), anyOut(), p.rehearse),
+		p.read("rehearse", "Rehearses a motion from where the robot is now, without asking anybody and without moving: one of plan_id, positions, gripper, home, jog, drive or reference.", rehearseArgs(), rehearseOut(), p.rehearse),
+
+		p.write("scene_add", "Adds a body to a simulated robot's scene; motions then keep clear of it.", bodyArgs(), sceneOut(), p.sceneAdd),
+		p.write("scene_remove", "Takes a body out of a simulated robot's scene.", bodyNameArgs(), sceneOut(), p.sceneRemove),
 
 		p.physical("move_joints", "Moves joints to target positions.", "Moves the named joints of the arm.", jointsArgs(), p.prepareJoints),
 		p.physical("move_pose", "Moves the tool to a pose: a position, and if given an orientation or the direction of the tool's axis.", "Moves the arm so that its tool reaches a pose.", poseArgs(), p.preparePose),
 		p.physical("execute_plan", "Runs a plan made by plan_joints or plan_pose, exactly as planned and rehearsed.", "Moves the arm along a plan made before.", planIDArgs(), p.preparePlan),
-		p.physical("home", "Moves all joints to the description's home pose.", "Moves the whole arm to its home pose.", object(speedScale()), p.prepareHome),
+		p.physical("home", "Moves all joints to the description's home pose.", "Moves the whole arm to its home pose.", gate.Obj(speedScale()), p.prepareHome),
 		p.physical("gripper", "Opens or closes the gripper; closing may end early on an object.", "Opens or closes the gripper.", gripperArgs(), p.prepareGripper),
-		p.command("torque_on", "Switches the joints' torque on, holding them where they are measured.", "Powers the joints; they hold where they are.", p.prepareTorqueOn),
-		p.command("torque_off", "Switches the joints' torque off; the arm may sink under its own weight.", "Takes the power off the joints: the arm may drop.", p.prepareTorqueOff),
-		p.command("estop_reset", "Releases the e-stop latch and clears latched faults. Moves and enables nothing.", "Releases the e-stop; after it the robot can be moved again.", p.prepareReset),
+		p.physical("jog", "Moves one joint by an amount from where it stands, straight, while all others hold.", "Moves one joint by a small amount.", gate.Obj(append(jogFields(), speedScale())...), p.prepareJog),
+		p.command("set_actuator", "Sets an actuator beside the joints (LED, relay, PWM, motor), in the unit and range that list_actuators states.", "Sets an output of the robot.", actuatorArgs(), p.prepareSetActuator),
+		p.command("torque_on", "Switches the joints' torque on, holding them where they are measured.", "Powers the joints; they hold where they are.", gate.Obj(), p.prepareTorqueOn),
+		p.command("torque_off", "Switches the joints' torque off; the arm may sink under its own weight.", "Takes the power off the joints: the arm may drop.", gate.Obj(), p.prepareTorqueOff),
+		p.command("estop_reset", "Releases the e-stop latch and clears latched faults. Moves and enables nothing.", "Releases the e-stop; after it the robot can be moved again.", gate.Obj(), p.prepareReset),
 	}
 }
 
 // read makes a tier-0 tool: run answers at once.
 func (p *Planner) read(name, doc string, in, out *gate.Schema, run func(context.Context, gate.Call, *arm) (any, error)) gate.Tool {
-	return gate.Func(gate.Spec{Name: name, Description: doc, Tier: gate.TierRead, Input: in, Output: out},
+	return p.atOnce(gate.Spec{Name: name, Description: doc, Tier: gate.TierRead, Input: in, Output: out}, run)
+}
+
+// write makes a tier-1 tool.
+func (p *Planner) write(name, doc string, in, out *gate.Schema, run func(context.Context, gate.Call, *arm) (any, error)) gate.Tool {
+	return p.atOnce(gate.Spec{Name: name, Description: doc, Tier: gate.TierWrite, Input: in, Output: out}, run)
+}
+
+func (p *Planner) atOnce(spec gate.Spec, run func(context.Context, gate.Call, *arm) (any, error)) gate.Tool {
+	return gate.Func(spec,
 		func(ctx context.Context, call gate.Call) (gate.Result, error) {
 			a, err := p.armOf(call.Session)
 			if err != nil {
@@ -42,7 +57,7 @@ func (p *Planner) read(name, doc string, in, out *gate.Schema, run func(context.
 			}
 			data, err := json.Marshal(v)
 			if err != nil {
-				return gate.Result{}, gate.Errf(gate.CodeStaleState, name, "the answer could not be encoded: %w", err)
+				return gate.Result{}, gate.Errf(gate.CodeStaleState, spec.Name, "the answer could not be encoded: %w", err)
 			}
 			return gate.Result{Data: data, Text: string(data)}, nil
 		})
@@ -95,15 +110,15 @@ func (p *Planner) physical(name, doc, effect string, in *gate.Schema, prepare fu
 }
 
 // command makes a tier-2 tool whose action is a command of the backend.
-func (p *Planner) command(name, doc, effect string, prepare func(context.Context, *arm) (*commandAction, error)) gate.Tool {
+func (p *Planner) command(name, doc, effect string, in *gate.Schema, prepare func(context.Context, gate.Call, *arm) (*commandAction, error)) gate.Tool {
 	return tool{
-		spec: gate.Spec{Name: name, Description: doc, Effect: effect, Tier: gate.TierPhysical, Input: object(), Output: anyOut()},
+		spec: gate.Spec{Name: name, Description: doc, Effect: effect, Tier: gate.TierPhysical, Input: in, Output: commandOut()},
 		prepare: func(ctx context.Context, call gate.Call) (gate.Action, error) {
 			a, err := p.armOf(call.Session)
 			if err != nil {
 				return nil, err
 			}
-			act, err := prepare(ctx, a)
+			act, err := prepare(ctx, call, a)
 			if err != nil {
 				return nil, err
 			}

@@ -10,25 +10,32 @@ import (
 	"github.com/tau-robot/tau/robot"
 )
 
-func (p *Planner) prepareTorqueOn(ctx context.Context, a *arm) (*commandAction, error) {
+func (p *Planner) prepareTorqueOn(ctx context.Context, _ gate.Call, a *arm) (*commandAction, error) {
 	st, err := a.state(ctx)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case st.EStopped:
-		return nil, robot.Errf(robot.CodeEStopped, a.name, "the e-stop is latched; estop_reset first")
-	case len(st.Faults) > 0:
-		return nil, robot.Errf(st.Faults[0].Code, st.Faults[0].Where, "a fault is latched: %s; estop_reset first", st.Faults[0].Text)
+	if err := a.noLatch(st.EStopped, st.Faults); err != nil {
+		return nil, err
 	}
 	facts := []gate.Fact{{Label: "Holds", Text: "the joints hold where they are measured"}}
 	if st.Positions == nil {
 		facts[0].Text = "nothing is measured: each joint may snap to its last setpoint"
 	}
-	return newCommandAction(a, robot.TorqueOn, st, facts), nil
+	return newCommandAction(a, robot.Command{Kind: robot.TorqueOn}, st, facts), nil
 }
 
-func (p *Planner) prepareTorqueOff(ctx context.Context, a *arm) (*commandAction, error) {
+func (p *Planner) prepareTorqueOff(ctx context.Context, _ gate.Call, a *arm) (*commandAction, error) {
+	// What a backend latches it refuses every command for but a reset, so nobody is
+	// asked in vain. A deviation that only this package has latched is another
+	// matter: powering off is a way to deal with it.
+	own, err := a.measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.noLatch(own.EStopped, own.Faults); err != nil {
+		return nil, err
+	}
 	st, err := a.state(ctx)
 	if err != nil {
 		return nil, err
@@ -45,7 +52,7 @@ func (p *Planner) prepareTorqueOff(ctx context.Context, a *arm) (*commandAction,
 	if st.Held != "" {
 		facts = append(facts, gate.Fact{Label: "Held", Text: st.Held + " may be dropped"})
 	}
-	return newCommandAction(a, robot.TorqueOff, st, facts), nil
+	return newCommandAction(a, robot.Command{Kind: robot.TorqueOff}, st, facts), nil
 }
 
 // lowestDrop is how far the tip is above the root's origin, m.
@@ -56,7 +63,7 @@ func (a *arm) lowestDrop(q []float64) float64 {
 	return a.tipPose(q).Position[2]
 }
 
-func (p *Planner) prepareReset(ctx context.Context, a *arm) (*commandAction, error) {
+func (p *Planner) prepareReset(ctx context.Context, _ gate.Call, a *arm) (*commandAction, error) {
 	st, err := a.state(ctx)
 	if err != nil {
 		return nil, err
@@ -71,7 +78,7 @@ func (p *Planner) prepareReset(ctx context.Context, a *arm) (*commandAction, err
 	if len(latched) == 0 {
 		latched = []string{"nothing is latched"}
 	}
-	return newCommandAction(a, robot.EStopReset, st, []gate.Fact{
+	return newCommandAction(a, robot.Command{Kind: robot.EStopReset}, st, []gate.Fact{
 		{Label: "Releases", Text: strings.Join(latched, ", ")},
 		{Label: "Starts", Text: "nothing; plans made before stay void, torque stays as it is"},
 	}), nil

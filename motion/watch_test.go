@@ -183,6 +183,49 @@ func TestWatchLeavesACancelACancel(t *testing.T) {
 	require.Equal(t, gate.StatusCancelled, res.Status)
 }
 
+// A deviation that is found while the robot comes to rest after its caller's own
+// cancel is latched, but the motion was cancelled, not faulted.
+func TestWatchLatchesADeviationAfterACancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	g := newRig(t, rigOptions{rehearser: bent{}, between: func(b robot.Backend) robot.Backend {
+		return &played{Backend: b, cancel: cancel, at: func(m robot.Motion, at float64) []float64 {
+			q := commanded(m, at)
+			if at > m.Trajectory.Duration()/2 {
+				q[2] += 0.5
+			}
+			return q
+		}}
+	}})
+	res, err := g.action("move_joints", `{"positions":{"shoulder_pan":1.2}}`).Run(ctx)
+	requireCode(t, gate.CodeCancelled, err)
+	require.Equal(t, gate.StatusCancelled, res.Status)
+	_, err = g.prepare("move_joints", turn)
+	requireCode(t, gate.CodeDeviation, err)
+}
+
+// deaf is a backend that says "done" however its context ended.
+type deaf struct{ played }
+
+func (b *deaf) Execute(_ context.Context, m robot.Motion, progress func(robot.Progress)) (robot.Outcome, error) {
+	return b.played.Execute(context.Background(), m, progress)
+}
+
+// What left its course isn't done, even where nothing stopped it any more.
+func TestWatchReportsADeviationAtTheVeryEnd(t *testing.T) {
+	g := newRig(t, rigOptions{rehearser: bent{}, between: func(b robot.Backend) robot.Backend {
+		return &deaf{played{Backend: b, at: func(m robot.Motion, at float64) []float64 {
+			q := commanded(m, at)
+			if at > m.Trajectory.Duration()-0.015 {
+				q[2] += 0.5
+			}
+			return q
+		}}}
+	}})
+	var r moved
+	requireCode(t, gate.CodeDeviation, g.do("move_joints", `{"positions":{"shoulder_pan":1.2}}`, &r))
+	require.Equal(t, "faulted", r.Outcome)
+}
+
 // silent is a backend that says "done" without ever having reported.
 type silent struct{ robot.Backend }
 

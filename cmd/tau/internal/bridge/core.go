@@ -30,7 +30,7 @@ func newPlanner(m *robot.Model, scene robot.Scene, rob *sim.Robot, backend robot
 		return nil, err
 	}
 	return motion.New(motion.Config{
-		Arms: map[string]motion.Arm{SimArm: {Model: m, Scene: scene, SceneNow: world.get, Backend: backend, Rehearser: rehearser}},
+		Arms: map[string]motion.Arm{SimArm: {Model: m, Scene: scene, SceneNow: world.get, Backend: backend, Rehearser: rehearser, Edit: rob}},
 		Now:  now, Seed: seed,
 	})
 }

@@ -1,0 +1,103 @@
+package motion
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/motion/trajectory"
+	"github.com/tau-robot/tau/robot"
+)
+
+// Every motion is made here: whatever a tool asks for becomes a course, and the
+// course an action.
+
+// ready reads the state and refuses what can't be planned from it and, for calls
+// that will move, what can't move.
+func (a *arm) ready(ctx context.Context, insist bool) (robot.State, error) {
+	st, err := a.state(ctx)
+	if err != nil {
+		return st, err
+	}
+	if insist {
+		if err := a.canMove(st); err != nil {
+			return st, err
+		}
+	}
+	if err := a.calibrated(st); err != nil {
+		return st, err
+	}
+	if st.Held != "" && st.HeldPose == nil {
+		return st, robot.Errf(robot.CodeStaleState, st.Held, "it isn't known where in the gripper it is, so nothing can be planned that carries it along")
+	}
+	return st, nil
+}
+
+// course is a motion that was planned and hasn't been checked as a whole.
+type course struct {
+	trajectory robot.Trajectory
+	grip       *robot.Grip
+	seek       *robot.Seek
+	whole      bool        // it isn't made of straight lines that were checked one by one
+	facts      []gate.Fact // what its card says beside what every motion's says
+}
+
+func scaleOf(scale *float64) float64 {
+	if scale == nil {
+		return defaultSpeedScale
+	}
+	return *scale
+}
+
+// move plans from one configuration to another.
+func (p *Planner) move(ctx context.Context, a *arm, st robot.State, from, to []float64, scale *float64, grip *robot.Grip) (*moveAction, error) {
+	v, err := a.view(st, grip != nil)
+	if err != nil {
+		return nil, err
+	}
+	path, err := v.planner.JointPath(ctx, from, to, p.rng(from, to))
+	if err != nil {
+		return nil, err
+	}
+	return p.through(ctx, a, st, v, path, scale, course{grip: grip})
+}
+
+// through times a path of straight lines in joint space.
+func (p *Planner) through(ctx context.Context, a *arm, st robot.State, v *view, path [][]float64, scale *float64, c course) (*moveAction, error) {
+	var err error
+	if c.trajectory, err = trajectory.ThroughWaypoints(a.info.Joints, a.Model.Limits, path, scaleOf(scale)); err != nil {
+		return nil, err
+	}
+	return p.finish(ctx, a, st, v, c)
+}
+
+// finish checks a course as a whole, has it rehearsed from the measured state, and
+// returns the finished action.
+func (p *Planner) finish(ctx context.Context, a *arm, st robot.State, v *view, c course) (*moveAction, error) {
+	if d := c.trajectory.Duration(); !(d <= maxDuration) {
+		return nil, robot.LimitErr(robot.CodeInvalidArgument, "speed_scale", d, maxDuration, "s",
+			"the motion takes too long; ask for it faster, or in parts")
+	}
+	m := robot.Motion{
+		Epoch: st.StopEpoch, Trajectory: c.trajectory,
+		StartTolerance: a.startTolerance(), MaxDeviation: a.maxDeviation(), Grip: c.grip, Seek: c.seek,
+	}
+	if err := m.Validate(a.info.Joints, a.Model.Limits); err != nil {
+		return nil, fmt.Errorf("the planner's own trajectory: %w", err)
+	}
+	if c.whole && v.checker != nil {
+		if _, err := v.checker.CheckTrajectory(c.trajectory); err != nil {
+			return nil, err
+		}
+	}
+	r, err := a.Rehearser.Rehearse(ctx, st, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := watchable(r, a.Model.DoF()); err != nil {
+		return nil, err
+	}
+	x := &moveAction{arm: a, motion: m, rehearsal: r, held: st.Held, heldAt: st.HeldPose, facts: append(c.facts, a.sceneFacts()...)}
+	x.digest = x.liveDigest()
+	return x, nil
+}

@@ -1,0 +1,103 @@
+package motion
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/robot"
+)
+
+// The snapshots: everything that Restore needs to make the same action again.
+type moveSnapshot struct {
+	Version   int         `json:"version"`
+	Arm       string      `json:"arm"`
+	Epoch     uint64      `json:"epoch"`
+	Motion    []byte      `json:"motion"`    // canonical encoding
+	Rehearsal []byte      `json:"rehearsal"` // canonical encoding
+	Held      string      `json:"held,omitempty"`
+	HeldAt    *robot.Pose `json:"held_at,omitempty"`
+	Facts     []gate.Fact `json:"facts,omitempty"`
+	Digest    [32]byte    `json:"digest"`
+}
+
+const snapshotVersion = 2
+
+func (x *moveAction) Snapshot() ([]byte, error) {
+	return json.Marshal(moveSnapshot{
+		Version: snapshotVersion, Arm: x.arm.name, Epoch: x.motion.Epoch, Held: x.held, HeldAt: x.heldAt,
+		Facts: x.facts, Digest: x.digest,
+		Motion: x.motion.AppendCanonical(nil), Rehearsal: x.rehearsal.AppendCanonical(nil),
+	})
+}
+
+type commandSnapshot struct {
+	Version int               `json:"version"`
+	Arm     string            `json:"arm"`
+	Kind    robot.CommandKind `json:"kind"`
+	Name    string            `json:"name,omitempty"`
+	Value   float64           `json:"value"`
+	Epoch   uint64            `json:"epoch"`
+	Start   []float64         `json:"start"`
+	Facts   []gate.Fact       `json:"facts"`
+	Latches string            `json:"latches"`
+	Digest  [32]byte          `json:"digest"`
+}
+
+func (x *commandAction) Snapshot() ([]byte, error) {
+	return json.Marshal(commandSnapshot{
+		Version: snapshotVersion, Arm: x.arm.name, Kind: x.cmd.Kind, Name: x.cmd.Name, Value: x.cmd.Value, Epoch: x.cmd.Epoch,
+		Start: x.start, Facts: x.facts, Latches: x.latches, Digest: x.digest,
+	})
+}
+
+var errSnapshot = errors.New("the snapshot doesn't match this bridge")
+
+// restoreMove makes the action again. The digest is recomputed from live inputs,
+// so a changed robot, scene, driver or calibration is refused here already.
+func (p *Planner) restoreMove(snapshot []byte) (gate.Action, error) {
+	var s moveSnapshot
+	if err := json.Unmarshal(snapshot, &s); err != nil {
+		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "%w", err)
+	}
+	a := p.arms[s.Arm]
+	if s.Version != snapshotVersion || a == nil {
+		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "version %d of robot %q: %w", s.Version, s.Arm, errSnapshot)
+	}
+	x := &moveAction{arm: a, held: s.Held, heldAt: s.HeldAt, facts: s.Facts}
+	var err error
+	if x.motion, err = robot.DecodeMotion(s.Motion); err != nil {
+		return nil, gateErr(err)
+	}
+	if x.rehearsal, err = robot.DecodeRehearsal(s.Rehearsal); err != nil {
+		return nil, gateErr(err)
+	}
+	x.motion.Epoch = s.Epoch
+	if err := watchable(x.rehearsal, a.Model.DoF()); err != nil {
+		return nil, gateErr(err)
+	}
+	if err := sameJoints(a.Model.JointNames(), x.motion.Trajectory.Joints); err != nil {
+		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "%w", err)
+	}
+	if x.digest = x.liveDigest(); x.digest != s.Digest {
+		return nil, gate.Errf(gate.CodeStartMoved, "snapshot", "robot, limits, scene, driver or calibration changed: %w", errSnapshot)
+	}
+	return x, nil
+}
+
+func (p *Planner) restoreCommand(snapshot []byte) (gate.Action, error) {
+	var s commandSnapshot
+	if err := json.Unmarshal(snapshot, &s); err != nil {
+		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "%w", err)
+	}
+	a := p.arms[s.Arm]
+	if s.Version != snapshotVersion || a == nil || len(s.Start) != a.Model.DoF() {
+		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "version %d of robot %q: %w", s.Version, s.Arm, errSnapshot)
+	}
+	cmd := robot.Command{Kind: s.Kind, Name: s.Name, Value: s.Value, Epoch: s.Epoch}
+	x := &commandAction{arm: a, cmd: cmd, facts: s.Facts, latches: s.Latches, start: s.Start}
+	if x.digest = x.liveDigest(); x.digest != s.Digest {
+		return nil, gate.Errf(gate.CodeStartMoved, "snapshot", "robot, scene, driver or calibration changed: %w", errSnapshot)
+	}
+	return x, nil
+}

@@ -1,0 +1,48 @@
+package motion
+
+import (
+	"context"
+
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/robot"
+)
+
+type gripperInput struct {
+	Position   float64  `json:"position"`
+	MaxEffort  *float64 `json:"max_effort"`
+	SpeedScale *float64 `json:"speed_scale"`
+}
+
+func (p *Planner) prepareGripper(ctx context.Context, call gate.Call, a *arm) (*moveAction, error) {
+	in, err := args[gripperInput](call)
+	if err != nil {
+		return nil, err
+	}
+	return p.grip(ctx, a, in.Position, in.MaxEffort, in.SpeedScale, true)
+}
+
+// grip moves the gripper joint; the arm holds its setpoints.
+func (p *Planner) grip(ctx context.Context, a *arm, position float64, maxEffort, scale *float64, ready bool) (*moveAction, error) {
+	g := a.Model.Gripper
+	if g == nil {
+		return nil, robot.Errf(robot.CodeNotSupported, "gripper", "%s has no gripper", a.Model.Name)
+	}
+	effort := g.MaxEffort
+	if maxEffort != nil {
+		if g.MaxEffort > 0 && *maxEffort > g.MaxEffort {
+			return nil, robot.LimitErr(robot.CodeTorqueLimit, "max_effort", *maxEffort, g.MaxEffort, "", "is more than the gripper may")
+		}
+		effort = *maxEffort
+	}
+	if !(effort > 0) {
+		return nil, robot.Errf(robot.CodeInvalidArgument, "max_effort", "the description gives the gripper no effort limit; name one")
+	}
+	st, err := a.ready(ctx, ready)
+	if err != nil {
+		return nil, err
+	}
+	from := a.startOf(st)
+	to := append([]float64(nil), from...)
+	to[g.Joint] = g.Closed + position*(g.Open-g.Closed)
+	return p.move(ctx, a, st, from, to, scale, &robot.Grip{MaxEffort: effort})
+}

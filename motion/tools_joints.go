@@ -1,0 +1,142 @@
+package motion
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/robot"
+)
+
+type jointsInput struct {
+	Positions  map[string]float64 `json:"positions"`
+	SpeedScale *float64           `json:"speed_scale"`
+}
+
+func (p *Planner) prepareJoints(ctx context.Context, call gate.Call, a *arm) (*moveAction, error) {
+	return p.jointsAction(ctx, call, a, true)
+}
+
+func (p *Planner) prepareHome(ctx context.Context, call gate.Call, a *arm) (*moveAction, error) {
+	in, err := args[jointsInput](call)
+	if err != nil {
+		return nil, err
+	}
+	return p.toHome(ctx, a, in.SpeedScale, true)
+}
+
+func (p *Planner) planJoints(ctx context.Context, call gate.Call, a *arm) (any, error) {
+	act, err := p.jointsAction(ctx, call, a, false)
+	if err != nil {
+		return nil, err
+	}
+	return p.handle(call, act), nil
+}
+
+func (p *Planner) jointsAction(ctx context.Context, call gate.Call, a *arm, ready bool) (*moveAction, error) {
+	in, err := args[jointsInput](call)
+	if err != nil {
+		return nil, err
+	}
+	return p.toJoints(ctx, a, in.Positions, in.SpeedScale, ready)
+}
+
+func (p *Planner) toJoints(ctx context.Context, a *arm, positions map[string]float64, scale *float64, ready bool) (*moveAction, error) {
+	st, err := a.ready(ctx, ready)
+	if err != nil {
+		return nil, err
+	}
+	from := a.startOf(st)
+	to, err := a.goal(from, positions)
+	if err != nil {
+		return nil, err
+	}
+	return p.move(ctx, a, st, from, to, scale, nil)
+}
+
+func (p *Planner) toHome(ctx context.Context, a *arm, scale *float64, ready bool) (*moveAction, error) {
+	st, err := a.ready(ctx, ready)
+	if err != nil {
+		return nil, err
+	}
+	return p.move(ctx, a, st, a.startOf(st), a.Model.Home, scale, nil)
+}
+
+type jogInput struct {
+	Joint      string   `json:"joint"`
+	Delta      float64  `json:"delta"`
+	SpeedScale *float64 `json:"speed_scale"`
+}
+
+func (p *Planner) prepareJog(ctx context.Context, call gate.Call, a *arm) (*moveAction, error) {
+	in, err := args[jogInput](call)
+	if err != nil {
+		return nil, err
+	}
+	return p.jog(ctx, a, in.Joint, in.Delta, in.SpeedScale, true)
+}
+
+// jog moves one joint straight: where something is in the way it is refused with
+// how far it could go, since no other joint may move.
+func (p *Planner) jog(ctx context.Context, a *arm, joint string, delta float64, scale *float64, ready bool) (*moveAction, error) {
+	i := a.Model.ActiveIndex(joint)
+	if i < 0 {
+		return nil, a.notMovable("joint", joint)
+	}
+	st, err := a.ready(ctx, ready)
+	if err != nil {
+		return nil, err
+	}
+	from := a.startOf(st)
+	to := append([]float64(nil), from...)
+	to[i] += delta
+	v, err := a.view(st, false)
+	if err != nil {
+		return nil, err
+	}
+	if a.isInside(to) {
+		if _, err := v.lines.CheckSegment(from, to); err != nil {
+			return nil, v.nearestJog(err, from, i, delta, a.unit(i))
+		}
+	}
+	path := [][]float64{from, to}
+	if math.Abs(delta) <= math.Pi || a.Model.Limits[i].Bounded {
+		// Beyond half a turn a path to a configuration would take the shorter way.
+		if path, err = v.planner.JointPath(ctx, from, to, p.rng(from, to)); err != nil {
+			return nil, err
+		}
+	}
+	return p.through(ctx, a, st, v, path, scale, course{whole: true})
+}
+
+// jogSteps is how often the free part of a jog is halved: to a part of 4096.
+const jogSteps = 12
+
+// nearestJog adds to the contact that a jog met how far it could go.
+func (v *view) nearestJog(contact error, from []float64, i int, delta float64, unit string) error {
+	var e *robot.Error
+	if !errors.As(contact, &e) || !isContact(contact) {
+		return contact
+	}
+	lo, hi := 0.0, 1.0
+	to := append([]float64(nil), from...)
+	for range jogSteps {
+		mid := (lo + hi) / 2
+		to[i] = from[i] + mid*delta
+		switch _, err := v.lines.CheckSegment(from, to); {
+		case err == nil:
+			lo = mid
+		case !isContact(err):
+			return err
+		default:
+			hi = mid
+		}
+	}
+	if lo == 0 {
+		return contact
+	}
+	out := *e
+	out.Nearest = []robot.Quantity{{Name: "delta", Value: lo * delta, Unit: unit}}
+	return &out
+}
