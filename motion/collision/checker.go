@@ -39,14 +39,16 @@ type cover struct {
 	link  int
 	tree  tree
 	reach float64 // of any point from the link's origin, m; 0 for a link without bodies
+	parts []part  // its primitive bodies
+	mesh  bool    // not all of them are primitive
 }
 
 type obstacle struct {
 	name    string
 	frame   transform // root from body
 	shape   robot.Geometry
-	solid   *solid // nil: a mesh, covered by tree
-	tree    *tree
+	part    part  // a primitive body, in the root frame
+	tree    *tree // of a mesh, nil for a primitive body
 	zone    bool
 	movable bool
 }
@@ -100,7 +102,8 @@ func (c *Checker) makePool() {
 	c.pool = &sync.Pool{New: func() any {
 		return &data{
 			frames: make([]transform, links), q: make([]float64, dof), speed: make([]float64, dof), extent: make([]float64, dof),
-			zero: make([]float64, dof), slack: make([]float64, pairs), need: make([]float64, pairs), rate: make([]float64, pairs),
+			zero: make([]float64, dof), travel: make([]float64, dof), top: make([]float64, dof), lever: make([]float64, pairs*dof),
+			slack: make([]float64, pairs), need: make([]float64, pairs), rate: make([]float64, pairs), contact: make([]bool, pairs),
 		}
 	}}
 }
@@ -119,6 +122,11 @@ func (c *Checker) coverLink(i int) error {
 		frame, ok := fromPose(body.Origin)
 		if !ok {
 			return robot.Errf(robot.CodeInvalidArgument, where, "pose isn't finite or its quaternion isn't of unit length")
+		}
+		if body.Geometry.Kind == robot.MeshGeometry {
+			c.covers[i].mesh = true
+		} else {
+			c.covers[i].parts = append(c.covers[i].parts, newPart(&body.Geometry, frame))
 		}
 		var one tree
 		root, _ := one.cover(&body.Geometry, c.opts.Overshoot)
@@ -162,8 +170,7 @@ func (c *Checker) addScene(s *robot.Scene) error {
 			o.tree = new(tree)
 			o.tree.root, _ = o.tree.cover(g, c.opts.Overshoot)
 		} else {
-			s := newSolid(*g)
-			o.solid = &s
+			o.part = newPart(g, frame)
 		}
 		c.obstacles = append(c.obstacles, o)
 		return nil

@@ -139,6 +139,19 @@ func relative(a, b *transform) transform {
 	return t
 }
 
+// compose returns a·b: it maps coordinates by b and then by a.
+func compose(a, b *transform) transform {
+	var t transform
+	for i := range 3 {
+		for j := range 3 {
+			t[3*i+j] = a[3*i]*b[j] + a[3*i+1]*b[3+j] + a[3*i+2]*b[6+j]
+		}
+	}
+	p := apply(a, [3]float64(b[9:]))
+	copy(t[9:], p[:])
+	return t
+}
+
 // fromPose converts a pose; ok is false where it isn't finite or its quaternion
 // isn't of unit length.
 func fromPose(p robot.Pose) (t transform, ok bool) {

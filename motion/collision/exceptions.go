@@ -107,11 +107,12 @@ func (c *Checker) attach(a *Attached) error {
 		}
 		touch[i] = true
 	}
-	carried := cover{link: a.Link}
-	if o.tree != nil {
+	carried := cover{link: a.Link, mesh: o.tree != nil}
+	if carried.mesh {
 		carried.tree = tree{nodes: slices.Clone(o.tree.nodes), root: o.tree.root}
 	} else {
 		carried.tree.root, _ = carried.tree.cover(&o.shape, c.opts.Overshoot)
+		carried.parts = []part{newPart(&o.shape, frame)}
 	}
 	carried.tree.move(&frame)
 	carried.reach = carried.tree.reach()

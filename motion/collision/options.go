@@ -20,7 +20,8 @@ const (
 	// DefaultOvershoot bounds how far the spheres reach beyond a body.
 	DefaultOvershoot = 2e-3
 	// DefaultStartContact is how far below its margin a pair may be at the start
-	// of a path that only makes its gap grow.
+	// of a path that only makes its gap grow: what sensor noise, a scene measured by
+	// hand and a servo that settles make of a contact.
 	DefaultStartContact = 6e-3
 	// overshootRatio keeps the number of spheres of a big body bounded: the
 	// overshoot is at least the body's diagonal divided by this.

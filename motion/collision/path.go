@@ -24,10 +24,20 @@ type data struct {
 	q      []float64
 	zero   []float64
 	speed  []float64 // bound on each joint's speed during a piece
-	extent []float64 // bound on |q| during a piece
+	extent []float64 // bound on |q| during the path
+	// lever bounds how much a pair's distance can shrink for each unit that a joint
+	// moves, by pair and then by joint; top is the largest of all pairs.
+	lever, top []float64
+	// travel is how far each joint can have moved, in any pieces, that slack
+	// doesn't know of yet; least is the smallest slack less what that can cost.
+	travel []float64
+	least  float64
 	// By pair: how much its distance may shrink before it has to be looked at
-	// again; the distance it needs when it is; how fast it can shrink.
+	// again; the distance it needs when it is; how fast it can shrink; whether it
+	// was in contact at the start and still is.
 	slack, need, rate []float64
+	contact           []bool
+	starting          bool // the start is being evaluated
 	best              robot.Clearance
 	steps             int
 	unit              string // what a time along the path is called
@@ -78,9 +88,11 @@ func (c *Checker) CheckSegment(from, to []float64) (*robot.Clearance, error) {
 	for i := range delta {
 		delta[i] = to[i] - from[i]
 	}
+	line := piece{q: from, v: delta, a: d.zero, j: d.zero, length: 1}
+	line.stretch(d.extent)
 	err := c.start(d, from)
 	if err == nil {
-		err = c.follow(d, &piece{q: from, v: delta, a: d.zero, j: d.zero, length: 1}, 0)
+		err = c.follow(d, &line, 0)
 	}
 	if err == nil {
 		copy(d.q, to)
@@ -92,9 +104,10 @@ func (c *Checker) CheckSegment(from, to []float64) (*robot.Clearance, error) {
 // CheckTrajectory checks a whole trajectory. Clearance.At is in s.
 //
 // It guarantees that at every instant each pair is apart by its margin less the
-// resolution. A pair that is below its margin at the start, by StartContact at
-// most, may only open: its distance never falls below the largest it has had by
-// more than twice the resolution, until it has reached its margin.
+// resolution. A pair that is nearer than its margin at the start, by StartContact
+// at most, may only open: its gap never falls below the largest it has had by more
+// than ContactTolerance, until it has reached its margin; from then on it is a pair
+// like the others. Where a mesh is one of the two, the gap is that of its spheres.
 func (c *Checker) CheckTrajectory(tr robot.Trajectory) (*robot.Clearance, error) {
 	if err := c.checkTrajectory(tr); err != nil {
 		return nil, err
@@ -103,6 +116,10 @@ func (c *Checker) CheckTrajectory(tr robot.Trajectory) (*robot.Clearance, error)
 	defer c.pool.Put(d)
 	if len(tr.Segments) == 0 {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "trajectory", "has no segments")
+	}
+	for i := range tr.Segments {
+		s := &tr.Segments[i]
+		(&piece{q: s.Q, v: s.V, a: s.A, j: s.J, length: s.Duration}).stretch(d.extent)
 	}
 	if err := c.start(d, tr.Segments[0].Q); err != nil {
 		return d.result(), err
@@ -134,6 +151,10 @@ func (c *Checker) take(unit string) *data {
 	d.best = robot.Clearance{Distance: math.Inf(1)}
 	d.steps = 0
 	d.unit = unit
+	d.starting = false
+	clear(d.contact)
+	clear(d.extent)
+	clear(d.travel)
 	return d
 }
 
@@ -146,13 +167,20 @@ func (d *data) result() *robot.Clearance {
 }
 
 // start evaluates all pairs at the beginning of a path and lowers what a pair
-// needs that is in contact by no more than StartContact.
+// needs that is in contact by no more than StartContact. d.extent is known.
 func (c *Checker) start(d *data, q []float64) error {
 	copy(d.q, q)
 	for i := range c.pairs {
 		d.need[i] = c.pairs[i].margin - c.opts.StartContact
+		d.contact[i] = true // until its distance says that it isn't
 	}
-	return c.evaluateAll(d, 0)
+	d.starting = true
+	if err := c.evaluateAll(d, 0); err != nil {
+		return err
+	}
+	d.starting = false
+	c.levers(d)
+	return nil
 }
 
 // evaluateAll evaluates all pairs at d.q and reports the worst that fails.
@@ -189,6 +217,9 @@ func (c *Checker) evaluateAll(d *data, at float64) error {
 func (c *Checker) evaluate(d *data, i int, at float64) float64 {
 	p := &c.pairs[i]
 	dist := c.clearance(d, p, max(d.best.Distance, farAway, 2*p.margin))
+	if d.contact[i] {
+		dist = c.inContact(d, i, dist)
+	}
 	if dist < d.best.Distance {
 		d.best = robot.Clearance{Distance: dist, A: p.a, B: p.b, At: at}
 	}
@@ -199,12 +230,56 @@ func (c *Checker) evaluate(d *data, i int, at float64) float64 {
 // settle turns a measured distance into what the pair needs from now on and how
 // much of the distance may be used up before the next look.
 func (c *Checker) settle(d *data, i int, dist float64) {
+	resolution := c.opts.Resolution
+	if d.contact[i] {
+		resolution = c.contactResolution()
+	}
 	if m := c.pairs[i].margin; dist >= m {
 		d.need[i] = m
 	} else {
-		d.need[i] = max(d.need[i], dist-c.opts.Resolution)
+		d.need[i] = max(d.need[i], dist-resolution)
 	}
-	d.slack[i] = dist - d.need[i] + c.opts.Resolution
+	d.slack[i] = dist - d.need[i] + resolution
+}
+
+// levers bounds how far each joint can move the two bodies of each pair towards
+// each other. It knows how far the sliding joints of the whole path reach.
+func (c *Checker) levers(d *data) {
+	dof := len(c.names)
+	clear(d.lever)
+	clear(d.top)
+	d.least = math.Inf(1)
+	for i := range c.pairs {
+		p := &c.pairs[i]
+		lever := d.lever[i*dof : (i+1)*dof]
+		chainLevers(lever, d.extent, p.up, c.covers[p.body].reach)
+		if p.other >= 0 {
+			chainLevers(lever, d.extent, p.down, c.covers[p.other].reach)
+		}
+		for k, l := range lever {
+			d.top[k] = max(d.top[k], l)
+		}
+		d.least = min(d.least, d.slack[i])
+	}
+}
+
+// chainLevers adds what each joint of a chain contributes to the speed of the
+// fastest point of a body relative to the link where the chain ends. A point of a
+// body is no farther from a joint above it than the body's reach and the levers
+// between them.
+func chainLevers(lever, extent []float64, chain []step, reach float64) {
+	for i := range chain {
+		s := &chain[i]
+		if s.active >= 0 {
+			if s.slide {
+				lever[s.active] += s.scale
+				reach += s.scale*extent[s.active] + s.offset
+			} else {
+				lever[s.active] += s.scale * reach
+			}
+		}
+		reach += s.lever
+	}
 }
 
 // follow advances along a piece that starts at time t0 of the path. Each pair's
@@ -213,21 +288,38 @@ func (c *Checker) settle(d *data, i int, dist float64) {
 func (c *Checker) follow(d *data, p *piece, t0 float64) error {
 	for i := range d.speed {
 		d.speed[i] = peak(p.v[i], p.a[i], p.j[i], p.length)
-		d.extent[i] = math.Abs(p.q[i]) + d.speed[i]*p.length
 	}
+	// Many short pieces can't use up anybody's slack: a bound for all pairs at once
+	// says so, and what they moved is remembered by joint.
+	cost := dotn(d.top, d.speed) * p.length
+	for i, v := range d.speed {
+		d.travel[i] += v * p.length
+	}
+	if d.least -= cost; d.least > 0 {
+		return nil
+	}
+	for i, v := range d.speed {
+		d.travel[i] -= v * p.length
+	}
+	dof := len(d.speed)
 	for i := range c.pairs {
-		d.rate[i] = c.rate(d, &c.pairs[i])
+		lever := d.lever[i*dof : (i+1)*dof]
+		d.slack[i] -= dotn(lever, d.travel)
+		d.rate[i] = dotn(lever, d.speed)
 	}
+	clear(d.travel)
 	for t := 0.0; ; {
 		dt := p.length - t
 		end := true
 		for i := range c.pairs {
 			if d.slack[i] < dt*d.rate[i] {
-				dt, end = d.slack[i]/d.rate[i], false
+				dt, end = max(d.slack[i]/d.rate[i], 0), false
 			}
 		}
+		d.least = math.Inf(1)
 		for i := range c.pairs {
 			d.slack[i] -= dt * d.rate[i]
+			d.least = min(d.least, d.slack[i])
 		}
 		if end {
 			return nil
@@ -240,7 +332,7 @@ func (c *Checker) follow(d *data, p *piece, t0 float64) error {
 		c.kin.FrameFK(d.frames, d.q)
 		for i := range c.pairs {
 			// Pairs that are nearly due are looked at now, with these frames.
-			if d.slack[i] > c.opts.Resolution/4 {
+			if d.slack[i] > c.opts.Resolution/4 || d.contact[i] && d.slack[i] > c.contactResolution()/4 {
 				continue
 			}
 			dist := c.evaluate(d, i, t0+t)
@@ -252,33 +344,18 @@ func (c *Checker) follow(d *data, p *piece, t0 float64) error {
 	}
 }
 
-// rate bounds how fast a pair's distance can shrink during a piece, m per unit
-// of the path's time: the speed of the fastest point of either body relative to
-// the link where their chains meet. A point of a body is no farther from a
-// joint above it than the body's reach and the levers between them.
-func (c *Checker) rate(d *data, p *pair) float64 {
-	r := chainRate(d, p.up, c.covers[p.body].reach)
-	if p.other >= 0 {
-		r += chainRate(d, p.down, c.covers[p.other].reach)
+func dotn(a, b []float64) (sum float64) {
+	for i, x := range a {
+		sum += x * b[i]
 	}
-	return r
+	return sum
 }
 
-func chainRate(d *data, chain []step, reach float64) (rate float64) {
-	for i := range chain {
-		s := &chain[i]
-		if s.active >= 0 {
-			v := s.scale * d.speed[s.active]
-			if s.slide {
-				rate += v
-				reach += s.scale*d.extent[s.active] + s.offset
-			} else {
-				rate += v * reach
-			}
-		}
-		reach += s.lever
+// stretch raises a bound on |q| to what a piece needs.
+func (p *piece) stretch(extent []float64) {
+	for i := range extent {
+		extent[i] = max(extent[i], math.Abs(p.q[i])+peak(p.v[i], p.a[i], p.j[i], p.length)*p.length)
 	}
-	return rate
 }
 
 // peak returns the largest |v + a·t + j·t²/2| for t in 0 to length.
@@ -291,31 +368,6 @@ func peak(v, a, j, length float64) float64 {
 		}
 	}
 	return m
-}
-
-func (c *Checker) failure(d *data, i int, dist, at float64) error {
-	p := &c.pairs[i]
-	var when string
-	switch d.unit {
-	case "":
-	case "s":
-		when = fmt.Sprintf(" at %.3f s", at)
-	default:
-		when = fmt.Sprintf(" at %.3f %s", at, d.unit)
-	}
-	d.best = robot.Clearance{Distance: dist, A: p.a, B: p.b, At: at}
-	verb := "comes too close to"
-	if p.code == robot.CodeZoneNotGranted {
-		verb = "would enter the guarded zone"
-	} else if dist < 0 {
-		verb = "would touch"
-	}
-	return &robot.Error{
-		Code: p.code, Where: p.a + ", " + p.b,
-		Text:  fmt.Sprintf("%s %s %s%s", p.a, verb, p.b, when),
-		Value: &robot.Quantity{Name: "clearance", Value: dist, Unit: "m"},
-		Limit: &robot.Quantity{Value: d.need[i], Unit: "m"},
-	}
 }
 
 func (c *Checker) checkVector(name string, q []float64) error {

@@ -115,11 +115,11 @@ func (c *Checker) clearance(d *data, p *pair, enough float64) float64 {
 	}
 	o := &c.obstacles[p.obstacle]
 	t := relative(&o.frame, &d.frames[body.link])
-	if o.solid == nil {
+	if o.tree != nil {
 		inv := relative(&t, &identity)
 		return minToTree(&body.tree, o.tree, &inv, enough)
 	}
-	return body.tree.minToSolid(o.solid, &t, enough)
+	return body.tree.minToSolid(&o.part.solid, &t, enough)
 }
 
 var identity = transform{1, 0, 0, 0, 1, 0, 0, 0, 1}

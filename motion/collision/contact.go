@@ -1,0 +1,105 @@
+package collision
+
+import (
+	"fmt"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+// ContactTolerance is by how much the gap of a pair that a path started in contact
+// may fall below the largest that it has had, m.
+const ContactTolerance = 2e-4
+
+// A pair is in contact where it is nearer than its margin at the start of a path.
+// Such a pair is measured exactly, body by body, until even its spheres are
+// farther apart than the margin: the spheres alone could hide that a body goes
+// deeper by as much as they reach beyond it. Meshes have nothing but their
+// spheres, which stand for them here as well.
+
+// contactResolution is Resolution for a pair in contact. Between two evaluated
+// instants the gap changes by twice that at most, and what it needs is lowered by
+// as much below the last one, so it falls by less than three times that.
+func (c *Checker) contactResolution() float64 { return min(c.opts.Resolution, ContactTolerance/4) }
+
+// exact returns the gap of a pair at the frames in d: exactly where it is below
+// its margin, else any lower bound that is at least the margin. ok is false for a
+// pair with a mesh.
+func (c *Checker) exact(d *data, p *pair) (gap float64, ok bool) {
+	a := &c.covers[p.body]
+	var others []part
+	var rel transform
+	if p.other >= 0 {
+		b := &c.covers[p.other]
+		if a.mesh || b.mesh {
+			return 0, false
+		}
+		others = b.parts
+		rel = relative(&d.frames[a.link], &d.frames[b.link])
+	} else {
+		o := &c.obstacles[p.obstacle]
+		if a.mesh || o.tree != nil {
+			return 0, false
+		}
+		others = []part{o.part}
+		rel = relative(&d.frames[a.link], &identity)
+	}
+	gap = p.margin
+	for i := range others {
+		at := compose(&rel, &others[i].frame)
+		for k := range a.parts {
+			one := couple{a: &a.parts[k].solid, b: &others[i].solid, t: relative(&a.parts[k].frame, &at)}
+			if dist([3]float64(one.t[9:]), [3]float64{})-a.parts[k].bound-others[i].bound < gap {
+				gap = min(gap, one.gap())
+			}
+		}
+	}
+	return gap, true
+}
+
+// inContact replaces the distance of a pair that started in contact by the exact
+// one, or ends the contact.
+func (c *Checker) inContact(d *data, i int, dist float64) float64 {
+	p := &c.pairs[i]
+	if dist >= p.margin {
+		d.contact[i] = false
+		return dist
+	}
+	if gap, ok := c.exact(d, p); ok {
+		return max(dist, gap)
+	}
+	return dist
+}
+
+// verb says what a pair that fails does.
+func (d *data) verb(p *pair, i int, dist float64) string {
+	switch {
+	case d.contact[i] && d.starting:
+		return "is farther in contact at the start than noise explains, with"
+	case d.contact[i]:
+		return "is in contact at the start and may only move away, but comes nearer to"
+	case p.code == robot.CodeZoneNotGranted:
+		return "would enter the guarded zone"
+	case dist < 0:
+		return "would touch"
+	}
+	return "comes too close to"
+}
+
+func (c *Checker) failure(d *data, i int, dist, at float64) error {
+	p := &c.pairs[i]
+	var when string
+	switch d.unit {
+	case "":
+	case "s":
+		when = fmt.Sprintf(" at %.3f s", at)
+	default:
+		when = fmt.Sprintf(" at %.3f %s", at, d.unit)
+	}
+	d.best = robot.Clearance{Distance: dist, A: p.a, B: p.b, At: at}
+	return &robot.Error{
+		Code: p.code, Where: p.a + ", " + p.b,
+		Text:  fmt.Sprintf("%s %s %s%s", p.a, d.verb(p, i, dist), p.b, when),
+		Value: &robot.Quantity{Name: "clearance", Value: dist, Unit: "m"},
+		Limit: &robot.Quantity{Value: d.need[i], Unit: "m"},
+	}
+}
