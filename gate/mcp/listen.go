@@ -118,7 +118,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		late("closing sessions")
 	}
 	if streams != nil {
-		errs = append(errs, streams.end(ctx))
+		streams.end(ctx)
 	}
 	return errors.Join(errs...)
 }

@@ -154,19 +154,18 @@ func (c *stdio) settle(ctx context.Context) {
 	}
 }
 
-// end writes what is left to write, and closes the output.
-func (c *stdio) end(ctx context.Context) error {
+// end writes what is left to write, and closes the output. A client that is gone, or
+// doesn't read, is no fault of the server's: it is logged.
+func (c *stdio) end(ctx context.Context) {
 	c.close()
 	select {
 	case <-c.ended:
 		c.tasks.Wait() // stops, whose verdicts the gate bounds
 	default: // a line is still being read though its input was closed
 	}
-	failed := c.out.failure()
-	if err := c.out.end(ctx); failed == nil {
-		return err
+	if err := c.out.end(ctx); err != nil {
+		c.srv.log.Warn("mcp: the client's last answers were not all written", "error", err)
 	}
-	return nil // ServeStdio has said so
 }
 
 // Connect implements [sdk.Transport].

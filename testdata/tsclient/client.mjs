@@ -4,10 +4,12 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
 const { values: options } = parseArgs({
     options: {
         url: { type: 'string' },
+        spawn: { type: 'string' },
         'token-file': { type: 'string' },
         revision: { type: 'string', default: 'legacy' },
     },
@@ -34,8 +36,13 @@ let client;
 let transport;
 const calls = new Map(); // name → AbortController
 
-async function connect() {
-    transport = new StreamableHTTPClientTransport(new URL(options.url), {
+function overStdio() {
+    const [command, ...args] = JSON.parse(options.spawn);
+    return new StdioClientTransport({ command, args, stderr: 'inherit' });
+}
+
+function overHTTP() {
+    return new StreamableHTTPClientTransport(new URL(options.url), {
         requestInit: { headers: { Authorization: `Bearer ${token()}` } },
         reconnectionOptions: {
             initialReconnectionDelay: 100,
@@ -44,6 +51,10 @@ async function connect() {
             maxRetries: 0,
         },
     });
+}
+
+async function connect() {
+    transport = options.spawn ? overStdio() : overHTTP();
     client = new Client({ name: 'tau-tsclient', version: '1.0.0' }, {
         // It says that it can be asked, so that a test sees that it never is.
         capabilities: { elicitation: {} },

@@ -89,8 +89,24 @@ type Client struct {
 // closed with the test.
 func Start(t testing.TB, url, tokenFile, revision string) *Client {
 	t.Helper()
+	return run(t, "--url", url, "--token-file", tokenFile, "--revision", revision)
+}
+
+// Spawn is Start for a client that starts the server itself and speaks to it over
+// its standard streams; what the server writes to standard error is logged.
+func Spawn(t testing.TB, revision string, command ...string) *Client {
+	t.Helper()
+	argv, err := json.Marshal(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run(t, "--spawn", string(argv), "--revision", revision)
+}
+
+func run(t testing.TB, args ...string) *Client {
+	t.Helper()
 	node, dir := locate(t)
-	cmd := exec.Command(node, "client.mjs", "--url", url, "--token-file", tokenFile, "--revision", revision)
+	cmd := exec.Command(node, append([]string{"client.mjs"}, args...)...)
 	cmd.Dir = dir
 	cmd.Stderr = &logWriter{t: t}
 	in, err := cmd.StdinPipe()
