@@ -87,6 +87,11 @@ func (x *moveAction) Check(ctx context.Context) error {
 	if err := x.arm.canMove(st); err != nil {
 		return gateErr(err)
 	}
+	if x.motion.Seek == nil {
+		if err := x.arm.calibrated(st); err != nil {
+			return gateErr(err)
+		}
+	}
 	if err := x.sameHeld(st); err != nil {
 		return gateErr(err)
 	}

@@ -21,7 +21,11 @@ func (x *moveAction) Card() gate.Card {
 	for i := range names {
 		moving[i] = math.Abs(end[i]-start[i]) > movedRad
 	}
-	facts := append([]gate.Fact{{Label: "Moves", Text: x.moves(start, end, moving)}}, x.facts...)
+	var facts []gate.Fact
+	if x.motion.Seek == nil { // where a search begins and ends isn't known
+		facts = append(facts, gate.Fact{Label: "Moves", Text: x.moves(start, end, moving)})
+	}
+	facts = append(facts, x.facts...)
 	facts = append(facts,
 		gate.Fact{Label: "Rehearsed", Text: fmt.Sprintf("%.2f s in %s%s", r.Duration, r.Simulator, x.tracking())},
 		gate.Fact{Label: "Top speed", Text: x.topSpeed()})

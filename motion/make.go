@@ -40,6 +40,8 @@ type course struct {
 	seek       *robot.Seek
 	whole      bool        // it isn't made of straight lines that were checked one by one
 	facts      []gate.Fact // what its card says beside what every motion's says
+	// found, if set, says more of it once it has been rehearsed.
+	found func(*robot.Rehearsal) []gate.Fact
 }
 
 func scaleOf(scale *float64) float64 {
@@ -96,6 +98,9 @@ func (p *Planner) finish(ctx context.Context, a *arm, st robot.State, v *view, c
 	}
 	if err := watchable(r, a.Model.DoF()); err != nil {
 		return nil, err
+	}
+	if c.found != nil {
+		c.facts = append(c.facts, c.found(&r)...)
 	}
 	x := &moveAction{arm: a, motion: m, rehearsal: r, held: st.Held, heldAt: st.HeldPose, facts: append(c.facts, a.sceneFacts()...)}
 	x.digest = x.liveDigest()

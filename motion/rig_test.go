@@ -48,6 +48,7 @@ type rigOptions struct {
 	builtin  string       // name of the robot; "": so101
 	model    *robot.Model // instead of a built-in robot's
 	fixed    bool         // the scene can't be changed
+	unknown  []bool       // joints whose position isn't known
 }
 
 // world is a simulated robot's scene, the same pointer until it changes.
@@ -78,7 +79,7 @@ func newRig(t testing.TB, o rigOptions) *rig {
 		m, err = builtin.Load(o.builtin)
 		require.NoError(t, err)
 	}
-	r, err := sim.New(sim.Options{Model: m, Scene: &o.scene, Clock: sim.Fast, Seed: 1, Start: o.start, Faults: o.faults, Disabled: o.off})
+	r, err := sim.New(sim.Options{Model: m, Scene: &o.scene, Clock: sim.Fast, Seed: 1, Start: o.start, Faults: o.faults, Disabled: o.off, Unreferenced: o.unknown})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	if o.sceneNow == nil {

@@ -61,6 +61,11 @@ func TestAnswersAreWhatTheirSchemasDeclare(t *testing.T) {
 	b := &lamp{}
 	on(rigOptions{builtin: "pantilt", between: func(in robot.Backend) robot.Backend { b.Backend = in; return b }}).
 		do("set_actuator", `{"name":"lamp","value":1}`)
+	gantry := on(rigOptions{builtin: "gantry", unknown: []bool{false, false, true}})
+	gantry.do("robot_state", `{}`)
+	gantry.do("robot_describe", `{}`)
+	gantry.do("rehearse", `{"reference":{}}`)
+	gantry.do("reference", `{}`)
 	for name, tool := range g.tools {
 		if !seen[name] {
 			t.Errorf("%s: no answer was looked at", name)

@@ -17,6 +17,7 @@ func TestG5_TiersOfTheRobotsTools(t *testing.T) {
 		"scene_add": gate.TierWrite, "scene_remove": gate.TierWrite,
 		"move_joints": gate.TierPhysical, "move_pose": gate.TierPhysical, "execute_plan": gate.TierPhysical,
 		"home": gate.TierPhysical, "gripper": gate.TierPhysical, "jog": gate.TierPhysical, "set_actuator": gate.TierPhysical,
+		"reference": gate.TierPhysical,
 		"torque_on": gate.TierPhysical, "torque_off": gate.TierPhysical, "estop_reset": gate.TierPhysical,
 	}
 	got := map[string]gate.Tier{}

@@ -27,6 +27,7 @@ func (p *Planner) Tools() []gate.Tool {
 		p.physical("home", "Moves all joints to the description's home pose.", "Moves the whole arm to its home pose.", gate.Obj(speedScale()), p.prepareHome),
 		p.physical("gripper", "Opens or closes the gripper; closing may end early on an object.", "Opens or closes the gripper.", gripperArgs(), p.prepareGripper),
 		p.physical("jog", "Moves one joint by an amount from where it stands, straight, while all others hold.", "Moves one joint by a small amount.", gate.Obj(append(jogFields(), speedScale())...), p.prepareJog),
+		p.physical("reference", "Moves a joint that counts steps slowly towards its reference switch, to find out where it is. Until every such joint has found its switch no other motion is possible.", "Moves a joint slowly until it finds its reference switch; where it is isn't known before.", gate.Obj(referenceFields()...), p.prepareReference),
 		p.command("set_actuator", "Sets an actuator beside the joints (LED, relay, PWM, motor), in the unit and range that list_actuators states.", "Sets an output of the robot.", actuatorArgs(), p.prepareSetActuator),
 		p.command("torque_on", "Switches the joints' torque on, holding them where they are measured.", "Powers the joints; they hold where they are.", gate.Obj(), p.prepareTorqueOn),
 		p.command("torque_off", "Switches the joints' torque off; the arm may sink under its own weight.", "Takes the power off the joints: the arm may drop.", gate.Obj(), p.prepareTorqueOff),

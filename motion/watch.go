@@ -19,12 +19,18 @@ const (
 
 // watch compares a running motion with its rehearsal. The backend's own following
 // error bound compares the robot with the command; this compares it with what the
-// person was shown. A grip meets its object where the object
-// is, so its own joint isn't held to the rehearsed course.
+// person was shown. A grip meets its object where the object is, so its own joint
+// isn't held to the rehearsed course. A joint that searches is held to its
+// commanded course until it is at its switch, and to the switch from then on.
 type watch struct {
 	x       *moveAction
 	base    []float64
-	grip    int // the joint of a grip, which may meet its object earlier or later; else -1
+	grip    int     // the joint of a grip, which may meet its object earlier or later; else -1
+	seek    int     // the joint of a search, which may find its switch earlier; else -1
+	at      float64 // the switch, and how far from it the joint may get in braking, rad or m
+	room    float64
+	unknown bool // the searching joint was seen not to know where it is
+	closed  bool // its switch has closed
 	q, v, a []float64
 	done    bool // a deviation was found; owned by Execute's goroutine, like seen
 	seen    bool // something was compared
@@ -39,8 +45,15 @@ func newWatch(x *moveAction) *watch {
 	if x.motion.Grip != nil && x.arm.Model.Gripper != nil {
 		grip = x.arm.Model.Gripper.Joint
 	}
+	seek, at, room := -1, 0.0, 0.0
+	if s := x.motion.Seek; s != nil {
+		seek, at = s.Joint, s.Switch
+		for _, p := range robot.Brake(0, s.Speed, 0, x.arm.Model.Limits[seek]) {
+			room += p.Duration * (p.V + p.Duration*(p.A/2+p.Duration*p.J/6))
+		}
+	}
 	return &watch{
-		x: x, grip: grip, base: x.arm.perJoint(watchBaseRad, watchBaseM),
+		x: x, grip: grip, seek: seek, at: at, room: room, base: x.arm.perJoint(watchBaseRad, watchBaseM),
 		q: make([]float64, n), v: make([]float64, n), a: make([]float64, n),
 	}
 }
@@ -64,6 +77,13 @@ func (w *watch) check(p robot.Progress) *robot.Error {
 		}
 		want := traceAt(r, p.T, i)
 		bound := w.base[i] + watchLag*math.Abs(w.v[i])
+		if i == w.seek {
+			// Its rehearsal began elsewhere, where the way to the switch is longest.
+			want = w.q[i]
+			if w.search(p.State, got, want, bound); w.closed {
+				want, bound = w.at, w.base[i]+w.room
+			}
+		}
 		if d := math.Abs(got - want); !(d <= bound) {
 			u := w.x.arm.unit(i)
 			e := &robot.Error{
@@ -75,6 +95,20 @@ func (w *watch) check(p robot.Progress) *robot.Error {
 		}
 	}
 	return nil
+}
+
+// search notes when the switch of a search has closed: the joint then knows where it
+// is. Of one that knew, or thought it did, it shows when it is at its switch and
+// not where it was to be.
+func (w *watch) search(st robot.State, got, want, bound float64) {
+	switch {
+	case unreferenced(st, w.seek):
+		w.unknown = true
+	case w.unknown:
+		w.closed = true
+	default:
+		w.closed = w.closed || math.Abs(got-w.at) <= w.base[w.seek]+w.room && !(math.Abs(got-want) <= bound)
+	}
 }
 
 // found keeps the first deviation.
