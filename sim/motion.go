@@ -63,7 +63,10 @@ type motion struct {
 	saturated            []int
 	active               []activeFault
 	returned             bool // a search has gone back to its switch
-	own                  bool // cur is the simulator's own: a brake or the way back to a switch
+	// outer is by how much each joint has always been outside of its limits so far,
+	// above 0 beyond the upper one, below 0 beyond the lower one; nil: none is.
+	outer []float64
+	own   bool // cur is the simulator's own: a brake or the way back to a switch
 }
 
 // Execute runs a motion in simulated time. See robot.Backend; it takes the whole
@@ -200,6 +203,7 @@ func (x *motion) loop(ctx context.Context, progress func(robot.Progress)) {
 	r.mon.grip = x.m.Grip != nil
 	r.mon.some = false
 	r.mon.refresh(r.pl.q, 0)
+	x.startOutside()
 	x.startGrip()
 	pace := newPacer(r.opts.Clock)
 	defer pace.stop()
@@ -397,12 +401,7 @@ func (x *motion) watch() {
 					fmt.Sprintf("%s is off its setpoint at %.3f s", name, x.t))
 			})
 		}
-		l := &r.info.Limits[i]
-		if over := math.Max(l.Lower-r.s.q[i], r.s.q[i]-l.Upper); l.Bounded && over > r.tolerance(i) && !x.searches(i) {
-			limit := l.Lower
-			if r.s.q[i] > l.Upper {
-				limit = l.Upper
-			}
+		if limit, ok := x.within(i); !ok {
 			x.failOnce(func() *robot.Error {
 				return robot.LimitErr(robot.CodeJointLimit, name, r.s.q[i], limit, unit,
 					fmt.Sprintf("%s is measured out of its limits at %.3f s", name, x.t))
@@ -411,10 +410,6 @@ func (x *motion) watch() {
 		x.saturation(i, name)
 	}
 }
-
-// searches reports whether joint i looks for its switch: until it has found it, its
-// own limits don't bind, since where it is isn't known.
-func (x *motion) searches(i int) bool { return x.m.Seek != nil && x.m.Seek.Joint == i }
 
 func (x *motion) saturation(i int, name string) {
 	r := x.r

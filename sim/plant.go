@@ -37,6 +37,9 @@ const (
 	// taken as viscous, so that it has a unique solution at rest.
 	stickSpeed = 1e-3
 	minInertia = 1e-6 // kg·m² or kg, keeps a massless joint regular
+	// standSpeed is what a joint for which the description gives no speed may
+	// correct itself with, rad/s or m/s; no motion moves it.
+	standSpeed = 0.1
 )
 
 // jointParams are the constants of one active joint's drive.
@@ -100,17 +103,22 @@ func driveParams(t *tree, gravity vec3) ([]jointParams, []string) {
 		if l.Bounded {
 			p.lower, p.upper = l.Lower, l.Upper
 		}
-		if l.Effort > 0 {
-			p.effort = l.Effort
-			p.armature = rotorShare * l.Effort / l.Acceleration
-		} else {
+		p.effort = l.Effort
+		if l.Effort == 0 {
 			p.effort = math.Inf(1)
-			p.armature = linkShare * carried[i]
 			assumed = append(assumed, "effort of "+name+": no limit is given, so the simulated motor has none")
+		}
+		p.armature = linkShare * carried[i]
+		if l.Effort > 0 && l.Acceleration > 0 {
+			p.armature = rotorShare * l.Effort / l.Acceleration
 		}
 		p.armature = math.Max(p.armature, minInertia)
 		p.gain = servoVelocity * (carried[i] + p.armature)
 		p.speed = speedHeadroom * l.Velocity
+		if l.Velocity == 0 {
+			p.speed = standSpeed
+			assumed = append(assumed, "speed of "+name+": none is given, so it only stands")
+		}
 		if t.model.Base.Carries(i) {
 			// Nothing drives it, and the floor has no end stops.
 			p.lower, p.upper, p.armature, p.gain = math.Inf(-1), math.Inf(1), 0, 0

@@ -45,8 +45,8 @@ type Options struct {
 	Scene *robot.Scene // nil: nothing around the robot
 	Clock Clock
 	Seed  uint64
-	// Start is where the robot stands, rad or m by active joint, within its
-	// limits; nil: the model's home pose.
+	// Start is where the robot stands, rad or m by active joint; nil: the model's
+	// home pose. It may be outside of limits, where only a way back in is open.
 	Start    []float64
 	Noise    Noise
 	Faults   []Fault
@@ -225,25 +225,15 @@ func assemble(o Options, t *tree, params []jointParams, assumed []string, scene 
 	return r, nil
 }
 
-// startTolerance is by how much, rad or m, a measured start may be outside of a
-// position limit: what a servo at rest on its limit may be off.
-const startTolerance = settleTolerance
-
+// checkStart refuses what is no position. One outside of a joint's limits is: an arm
+// may stand there, and a motion may bring it back.
 func checkStart(t *tree, q []float64) error {
 	if len(q) != t.n {
 		return robot.Errf(robot.CodeInvalidArgument, "start", "%d positions for %d joints", len(q), t.n)
 	}
 	for i, name := range t.model.JointNames() {
-		l := &t.model.Limits[i]
 		if math.IsNaN(q[i]) || math.IsInf(q[i], 0) {
 			return &robot.Error{Code: robot.CodeInvalidArgument, Where: name, Text: "the start isn't finite", Value: &robot.Quantity{Value: q[i]}}
-		}
-		if l.Bounded && (q[i] < l.Lower-startTolerance || q[i] > l.Upper+startTolerance) {
-			limit := l.Lower
-			if q[i] > l.Upper {
-				limit = l.Upper
-			}
-			return robot.LimitErr(robot.CodeJointLimit, name, q[i], limit, unitOf(t, i), "the start is out of limits")
 		}
 	}
 	return nil
