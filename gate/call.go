@@ -117,8 +117,9 @@ func (c *call) forTool() Call {
 }
 
 // JSON is the answer as front ends and call_status write it: call_id, tool,
-// status, code, text, result, approval, duration_ms, digest, expires_at, session,
-// mode, backend; what is empty is left out, but status, approval and duration_ms.
+// status, code, text, where, value, limit, nearest, result, approval, duration_ms,
+// digest, expires_at, session, mode, backend; what is empty is left out, but status,
+// approval and duration_ms.
 func (a Answer) JSON() json.RawMessage {
 	out := struct {
 		CallID    string          `json:"call_id,omitempty"`
@@ -126,6 +127,10 @@ func (a Answer) JSON() json.RawMessage {
 		Status    Status          `json:"status"`
 		Code      Code            `json:"code,omitempty"`
 		Text      string          `json:"text,omitempty"`
+		Where     string          `json:"where,omitempty"`
+		Value     *Quantity       `json:"value,omitempty"`
+		Limit     *Quantity       `json:"limit,omitempty"`
+		Nearest   []Quantity      `json:"nearest,omitempty"`
 		Result    json.RawMessage `json:"result,omitempty"`
 		Approval  ApprovalKind    `json:"approval"`
 		Duration  float64         `json:"duration_ms"`
@@ -136,6 +141,7 @@ func (a Answer) JSON() json.RawMessage {
 		Backend   string          `json:"backend,omitempty"`
 	}{
 		CallID: a.CallID, Tool: a.Tool, Status: a.Status, Code: a.Code, Text: a.Text, Result: a.Result,
+		Where: a.Refusal.Where, Value: a.Refusal.Value, Limit: a.Refusal.Limit, Nearest: a.Refusal.Nearest,
 		Approval: a.Approval, Duration: milliseconds(a.Duration), Digest: a.Digest,
 		Session: a.Session, Mode: a.Mode, Backend: a.Backend,
 	}

@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -71,6 +72,15 @@ type Quantity struct {
 	Name  string  `json:"name,omitempty"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit,omitempty"`
+}
+
+// finite returns a copy, or nil where there is no number.
+func (q *Quantity) finite() *Quantity {
+	if q == nil || math.IsNaN(q.Value) || math.IsInf(q.Value, 0) {
+		return nil
+	}
+	c := *q
+	return &c
 }
 
 func (q Quantity) String() string {

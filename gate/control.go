@@ -67,9 +67,11 @@ func (g *Gate) ownTools() []Tool {
 }
 
 func answerSchema() *Schema {
+	quantity := Obj(Opt("name", Str(0)), Req("value", Num()), Opt("unit", Str(0)))
 	return Obj(Opt("call_id", Str(0)), Opt("tool", Str(0)),
 		Req("status", Enum(string(StatusOK), string(StatusRefused), string(StatusError), string(StatusCancelled), string(StatusUnknown), string(StatusPending))),
-		Opt("code", Str(0)), Opt("text", Str(0)), Opt("result", Any()),
+		Opt("code", Str(0)), Opt("text", Str(0)),
+		Opt("where", Str(0)), Opt("value", quantity), Opt("limit", quantity), Opt("nearest", Arr(quantity, 0, 0)), Opt("result", Any()),
 		Req("approval", Enum(string(ApprovalNone), string(ApprovalApproved), string(ApprovalRejected), string(ApprovalTimeout), string(ApprovalExempt))),
 		Req("duration_ms", Num().In("ms")), Opt("digest", Str(0)), Opt("expires_at", Str(0)),
 		Opt("session", Str(0)), Opt("mode", Str(0)), Opt("backend", Str(0)))

@@ -251,7 +251,7 @@ func (g *Gate) answer(c *call, res Result, err error) Answer {
 		}
 		c.cause = err
 		e := asError(err, code)
-		a.Code = e.Code
+		a.Code, a.Refusal = e.Code, refusalOf(e)
 		if a.Text == "" {
 			a.Text = e.Message()
 		} else {
@@ -288,9 +288,9 @@ func (g *Gate) answer(c *call, res Result, err error) Answer {
 func (c *call) refuse(err error) Answer {
 	c.cause = err
 	e := asError(err, CodeInternal)
-	a := Answer{Code: e.Code, Status: statusOf(e.Code, false), Text: e.Message(), Approval: ApprovalNone}
+	a := Answer{Code: e.Code, Status: statusOf(e.Code, false), Text: e.Message(), Refusal: refusalOf(e), Approval: ApprovalNone}
 	if e.Code == CodeUnknownTool {
-		a.Text = unknownToolText(e.Where)
+		a.Text, a.Refusal = unknownToolText(e.Where), Refusal{} // the name is the tool's
 	}
 	return a
 }

@@ -44,6 +44,10 @@ func unknownToolText(name string) string {
 	return "Tool '" + name + "' is not registered; it was not run."
 }
 
+// NotApprovedText is what the model is told of a call that wasn't approved (G8). More
+// may follow it in an answer.
+func NotApprovedText(tool string) string { return notApprovedText(tool) }
+
 func notApprovedText(tool string) string {
 	return "The user did not approve this action: " + tool + ". Do not perform it; tell the user briefly."
 }

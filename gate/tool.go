@@ -127,6 +127,26 @@ const (
 	ApprovalExempt   ApprovalKind = "exempt"
 )
 
+// Refusal is where and by how much a call was refused or failed, for programs: the
+// fields of the *Error behind it. Whoever holds one doesn't change what it points to.
+type Refusal struct {
+	Where   string     // a field of the arguments, a joint, a link, a place; "" where there is none
+	Value   *Quantity  // what was asked for or measured
+	Limit   *Quantity  // what it was held against
+	Nearest []Quantity // the nearest admissible alternative
+}
+
+// refusalOf copies what an error says. A number that isn't one says nothing.
+func refusalOf(e *Error) Refusal {
+	r := Refusal{Where: e.Where, Value: e.Value.finite(), Limit: e.Limit.finite()}
+	for i := range e.Nearest {
+		if q := e.Nearest[i].finite(); q != nil {
+			r.Nearest = append(r.Nearest, *q)
+		}
+	}
+	return r
+}
+
 // Answer is the end of a call, or its pending state.
 type Answer struct {
 	CallID    string
@@ -134,6 +154,7 @@ type Answer struct {
 	Status    Status
 	Code      Code            // "" when ok
 	Text      string          // for the model
+	Refusal   Refusal         // what Text says of the reason, as fields
 	Result    json.RawMessage // a JSON object, or nil
 	Approval  ApprovalKind
 	Duration  time.Duration

@@ -236,6 +236,13 @@ type scriptAnswer struct {
 	Result     json.RawMessage `json:"result"`
 	Approval   string          `json:"approval"`
 	DurationMS float64         `json:"duration_ms"`
+	Error      *struct {
+		Code    gate.Code       `json:"code"`
+		Where   string          `json:"where"`
+		Value   *gate.Quantity  `json:"value"`
+		Limit   *gate.Quantity  `json:"limit"`
+		Nearest []gate.Quantity `json:"nearest"`
+	} `json:"error"`
 }
 
 func scriptAnswers(t *testing.T, stdout string) []scriptAnswer {

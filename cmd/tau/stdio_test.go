@@ -188,6 +188,9 @@ func TestAClientThatNobodyHereWroteStartsTheBridge(t *testing.T) {
 			e = c.Call("far", "move_joints", `{"positions":{"shoulder_pan":99}}`)
 			require.True(t, e.IsError)
 			require.Equal(t, gate.CodeJointLimit, e.Structured.Code)
+			require.Contains(t, e.Structured.Where, "shoulder_pan")
+			require.InDelta(t, 99, e.Structured.Value.Value, 1e-9, "%s", e.Raw)
+			require.Equal(t, "rad", e.Structured.Limit.Unit, "%s", e.Raw)
 
 			c.Begin("long", "move_joints", `{"positions":{"shoulder_pan":1.5},"speed_scale":0.1}`)
 			under := func(e mcptest.Event) bool {

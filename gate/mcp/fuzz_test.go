@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
@@ -141,4 +142,71 @@ func FuzzPost(f *testing.F) {
 		}
 		require.NoError(t, s.Shutdown(t.Context()))
 	})
+}
+
+// Whatever lines a client sends: what comes back is one JSON-RPC message a line, what
+// reaches the gate was in them, a ping is still answered, and the server can be shut
+// down.
+func FuzzStdio(f *testing.F) {
+	const start = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}` + "\n"
+	for _, s := range []string{
+		"", "\n\r\n \n", "not JSON\n[]\n[1]\n", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pi",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"move","arguments":{"a":1}}}` + "\n",
+		`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"move","arguments":{}}},{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stop"}}]` + "\n",
+		`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}` + "\n",
+		`{"jsonrpc":"2.0","id":"s","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}` + "\n",
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}` + "\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n",
+		`{"jsonrpc":"2.0","id":"ping","method":"tools/list","params":null}` + "\n",
+	} {
+		f.Add(s)
+		f.Add(start + s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		g := new(countingGate)
+		s, err := New(Options{Caller: g, Tokens: new(TokenTable), MaxBody: 2000})
+		require.NoError(t, err)
+		text += "\n" + `{"jsonrpc":"2.0","id":"the last ping","method":"ping"}`
+		var out outText
+		require.NoError(t, s.ServeStdio(t.Context(), "p", "s", io.NopCloser(strings.NewReader(text)), &out))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		require.NoError(t, s.Shutdown(ctx))
+		for line := range strings.Lines(out.String()) {
+			require.True(t, strings.HasSuffix(line, "\n"), line)
+			msgs := []json.RawMessage{json.RawMessage(line)}
+			if strings.HasPrefix(line, "[") {
+				require.NoError(t, json.Unmarshal([]byte(line), &msgs))
+			}
+			for _, m := range msgs {
+				require.Contains(t, string(m), `"jsonrpc":"2.0"`)
+				require.True(t, json.Valid(m), line)
+			}
+		}
+		require.Contains(t, out.String(), `"id":"the last ping"`)
+		for _, inv := range g.invs {
+			require.Equal(t, "p", inv.Principal)
+			require.Equal(t, "s", inv.Session)
+			require.Contains(t, text, string(inv.Args))
+		}
+	})
+}
+
+// outText is an output that keeps what is written.
+type outText struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (o *outText) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(b)
+}
+
+func (o *outText) Close() error { return nil }
+
+func (o *outText) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
 }

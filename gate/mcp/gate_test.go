@@ -69,13 +69,27 @@ func newArmTool() *armTool {
 func (a *armTool) Spec() gate.Spec {
 	return gate.Spec{
 		Name: "move_joints", Tier: gate.TierPhysical, Description: "Moves joints.", Effect: "The arm moves.",
-		Input: gate.Obj(gate.Req("positions", gate.MapOf(gate.Num().In("rad"), 1, 8))),
+		Input:  gate.Obj(gate.Req("positions", gate.MapOf(gate.Num().In("rad"), 1, 8))),
+		Output: gate.Obj(gate.Req("positions", gate.MapOf(gate.Num().In("rad"), 1, 8))),
 	}
 }
 func (a *armTool) Restore(context.Context, []byte) (gate.Action, error) {
 	return nil, gate.Errf(gate.CodeNotSupported, "", "not in this test")
 }
 func (a *armTool) Prepare(_ context.Context, c gate.Call) (gate.Action, error) {
+	var args struct {
+		Positions map[string]float64 `json:"positions"`
+	}
+	if err := json.Unmarshal(c.Args, &args); err != nil {
+		return nil, err
+	}
+	if p := args.Positions["a"]; p > 2 {
+		return nil, &gate.Error{
+			Code: gate.CodeJointLimit, Where: "a", Text: "is beyond its limit",
+			Value: &gate.Quantity{Name: "position", Value: p, Unit: "rad"}, Limit: &gate.Quantity{Value: 2, Unit: "rad"},
+			Nearest: []gate.Quantity{{Name: "a", Value: 2, Unit: "rad"}},
+		}
+	}
 	return &armMotion{a, c}, nil
 }
 
@@ -111,6 +125,14 @@ type realRig struct {
 
 func serveGate(t *testing.T, approver gate.Approver, change func(*mcp.Options)) *realRig {
 	t.Helper()
+	r := newGate(t, approver)
+	r.bridge = serve(t, r.gate, change)
+	return r
+}
+
+// newGate is a real gate that nothing serves yet.
+func newGate(t *testing.T, approver gate.Approver) *realRig {
+	t.Helper()
 	r := &realRig{arm: newArmTool(), sink: &memorySink{}}
 	cat := gate.NewCatalog()
 	require.NoError(t, cat.Register(r.arm))
@@ -127,7 +149,6 @@ func serveGate(t *testing.T, approver gate.Approver, change func(*mcp.Options)) 
 		require.NoError(t, g.Close(ctx))
 		require.NoError(t, l.Close())
 	})
-	r.bridge = serve(t, g, change)
 	return r
 }
 

@@ -131,6 +131,10 @@ type answer struct {
 	Tool      string            `json:"tool"`
 	Code      gate.Code         `json:"code"`
 	Text      string            `json:"text"`
+	Where     string            `json:"where"`
+	Value     *gate.Quantity    `json:"value"`
+	Limit     *gate.Quantity    `json:"limit"`
+	Nearest   []gate.Quantity   `json:"nearest"`
 	Result    json.RawMessage   `json:"result"`
 	Approval  gate.ApprovalKind `json:"approval"`
 	CallID    string            `json:"call_id"`

@@ -31,7 +31,8 @@ func content(a gate.Answer) (text string, data []byte, second, isError bool) {
 		}
 	}
 	isError = a.Status != gate.StatusOK && a.Status != gate.StatusPending
-	second = len(a.Result) > 0 || a.Status == gate.StatusPending
+	r := a.Refusal
+	second = len(a.Result) > 0 || a.Status == gate.StatusPending || r.Value != nil || r.Limit != nil || len(r.Nearest) > 0
 	return text, a.JSON(), second, isError
 }
 

@@ -67,13 +67,17 @@ func annotations(spec gate.Spec) *sdk.ToolAnnotations {
 	}
 }
 
+// quantitySchema is the schema of a gate.Quantity.
+const quantitySchema = `{"type":"object","required":["value"],"properties":{` +
+	`"name":{"type":"string"},"value":{"type":"number"},"unit":{"type":"string"}}}`
+
 // outputSchema is the schema of structuredContent: the answer, with the tool's own
 // output schema for the result of a call that ended well. A call that didn't end
 // well still says what was measured, and that may be less.
 func outputSchema(out *gate.Schema) json.RawMessage {
-	result := json.RawMessage(`{"type":"object"}`)
+	var own []byte
 	if out != nil {
-		result = fmt.Appendf(nil, `{"anyOf":[%s,{"type":"object","description":"what was measured before the call ended otherwise"}]}`,
+		own = fmt.Appendf(nil, `,"if":{"properties":{"status":{"const":"ok"}}},"then":{"properties":{"result":%s}}`,
 			dialect.ReplaceAll(out.JSON(), []byte("{")))
 	}
 	return fmt.Appendf(nil, `{"type":"object","required":["status","approval","duration_ms"],"properties":{`+
@@ -81,7 +85,10 @@ func outputSchema(out *gate.Schema) json.RawMessage {
 		`"tool":{"type":"string"},`+
 		`"code":{"type":"string","description":"why the call wasn't carried out"},`+
 		`"text":{"type":"string"},`+
-		`"result":%s,`+
+		`"where":{"type":"string","description":"what was refused: a field of the arguments, a joint, a link, a place"},`+
+		`"value":%[1]s,"limit":%[1]s,`+
+		`"nearest":{"type":"array","items":%[1]s,"description":"the nearest admissible alternative"},`+
+		`"result":{"type":"object","description":"what was measured, or read"},`+
 		`"approval":{"type":"string","enum":["none","approved","rejected","timeout","exempt"]},`+
 		`"call_id":{"type":"string","description":"for call_status and cancel_call"},`+
 		`"session":{"type":"string"},`+
@@ -89,5 +96,5 @@ func outputSchema(out *gate.Schema) json.RawMessage {
 		`"backend":{"type":"string","description":"the backend that answered"},`+
 		`"digest":{"type":"string","description":"SHA-256 of what a person is asked, hex"},`+
 		`"expires_at":{"type":"string","format":"date-time","description":"when the open question expires"},`+
-		`"duration_ms":{"type":"number"}}}`, result)
+		`"duration_ms":{"type":"number"}}%[2]s}`, quantitySchema, own)
 }

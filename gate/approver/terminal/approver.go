@@ -90,6 +90,14 @@ func (a *Approver) Decide(ctx context.Context, req gate.Request) (gate.Decision,
 	return d, r, nil
 }
 
+// Early reports whether a line that was completed at a time comes too early to be
+// an answer to a card whose end was shown at another; zero: it hasn't been. A
+// console may leave such a line out instead of answering with it: it would only
+// refuse.
+func Early(at, shown time.Time) bool {
+	return shown.IsZero() || at.Sub(shown) < Arming
+}
+
 // judge is the whole rule.
 func judge(a Answer, shown, expiry time.Time) (gate.Decision, gate.Reason) {
 	switch a.Kind {
@@ -103,10 +111,10 @@ func judge(a Answer, shown, expiry time.Time) (gate.Decision, gate.Reason) {
 	default:
 		return gate.Rejected, ReasonNoAnswer
 	}
-	switch after := a.At.Sub(shown); {
-	case shown.IsZero(), a.At.IsZero(), after < 0:
+	switch {
+	case shown.IsZero(), a.At.IsZero(), a.At.Before(shown):
 		return gate.Rejected, ReasonBeforeEnd
-	case after < Arming:
+	case Early(a.At, shown):
 		return gate.Rejected, ReasonTooEarly
 	case a.Pasted:
 		return gate.Rejected, ReasonPasted

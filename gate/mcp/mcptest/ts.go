@@ -46,6 +46,10 @@ type Answer struct {
 	Status    gate.Status       `json:"status"`
 	Code      gate.Code         `json:"code"`
 	Text      string            `json:"text"`
+	Where     string            `json:"where"`
+	Value     *gate.Quantity    `json:"value"`
+	Limit     *gate.Quantity    `json:"limit"`
+	Nearest   []gate.Quantity   `json:"nearest"`
 	Result    json.RawMessage   `json:"result"`
 	Approval  gate.ApprovalKind `json:"approval"`
 	Duration  float64           `json:"duration_ms"`

@@ -43,7 +43,7 @@ type Config struct {
 	Progress func(tool, text string)
 }
 
-// Answer is one line of the output. Every field is always there.
+// Answer is one line of the output. Every field but Error is always there.
 type Answer struct {
 	ID         string            `json:"id"` // the line's own, else the bridge's call id
 	Tool       string            `json:"tool"`
@@ -53,6 +53,17 @@ type Answer struct {
 	Result     json.RawMessage   `json:"result"`
 	Approval   gate.ApprovalKind `json:"approval"`
 	DurationMS float64           `json:"duration_ms"`
+	Error      *Error            `json:"error,omitempty"` // of a call with a code
+}
+
+// Error says why a call wasn't carried out, or not to its end, as fields. What there
+// isn't is left out, but code and where.
+type Error struct {
+	Code    gate.Code       `json:"code"`
+	Where   string          `json:"where"`
+	Value   *gate.Quantity  `json:"value,omitempty"`
+	Limit   *gate.Quantity  `json:"limit,omitempty"`
+	Nearest []gate.Quantity `json:"nearest,omitempty"`
 }
 
 // producer is the result of an answer that has no other: which robot it is about.
@@ -297,6 +308,9 @@ func (r *runner) write(l line, a gate.Answer) error {
 	}
 	if out.ID == "" {
 		out.ID = a.CallID
+	}
+	if a.Code != "" {
+		out.Error = &Error{a.Code, a.Refusal.Where, a.Refusal.Value, a.Refusal.Limit, a.Refusal.Nearest}
 	}
 	if len(out.Result) == 0 {
 		origin, err := json.Marshal(producer{Mode: a.Mode, Backend: a.Backend})

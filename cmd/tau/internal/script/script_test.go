@@ -109,6 +109,35 @@ func TestAnswersInOrderWithExactlyTheContractsFields(t *testing.T) {
 	require.Equal(t, "{}", string(m["result"]))
 }
 
+// refusing is a gate that refuses everything for a limit.
+type refusing struct{ *fake }
+
+func (refusing) Call(context.Context, gate.Invocation) gate.Answer {
+	return gate.Answer{
+		CallID: "bridge-id", Status: gate.StatusRefused, Code: gate.CodeJointLimit, Text: "no", Approval: gate.ApprovalNone,
+		Refusal: gate.Refusal{
+			Where: "elbow", Value: &gate.Quantity{Name: "position", Value: 2.5, Unit: "rad"}, Limit: &gate.Quantity{Value: 2, Unit: "rad"},
+			Nearest: []gate.Quantity{{Name: "elbow", Value: 2, Unit: "rad"}},
+		},
+	}
+}
+
+func TestARefusalsReasonIsInFields(t *testing.T) {
+	out := &bytes.Buffer{}
+	c := newFake().config(out)
+	c.Caller = refusing{newFake()}
+	_, err := Run(t.Context(), text(`{"tool":"state"}
+not JSON`), c)
+	require.NoError(t, err)
+	lines := strings.Split(out.String(), "\n")
+	var m map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(lines[0]), &m))
+	require.JSONEq(t, `{"code":"JOINT_LIMIT","where":"elbow","value":{"name":"position","value":2.5,"unit":"rad"},`+
+		`"limit":{"value":2,"unit":"rad"},"nearest":[{"name":"elbow","value":2,"unit":"rad"}]}`, string(m["error"]))
+	require.NoError(t, json.Unmarshal([]byte(lines[1]), &m))
+	require.JSONEq(t, `{"code":"INVALID_ARGUMENT","where":""}`, string(m["error"]))
+}
+
 func TestGarbageLinesAreAnsweredAndTheScriptGoesOn(t *testing.T) {
 	bad := []string{
 		`nonsense`, `{`, `{"tool":}`, `null`, `42`, `"stop"`, `[]`, `[{"tool":"state"}]`, `{}`,
