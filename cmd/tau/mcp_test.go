@@ -98,6 +98,9 @@ func TestAClientThatNobodyHereWroteAndAPersonAtATerminal(t *testing.T) {
 			require.False(t, e.IsError, "%s", e.Raw)
 			require.Equal(t, gate.ApprovalApproved, e.Structured.Approval)
 			require.InDelta(t, 0.3, pan(t, e.Structured.Result), 0.01)
+			// The person who approved it sees that it runs, and how it ended.
+			s.await("… move_joints (agent, mcp): running, ")
+			s.await("✓ move_joints (agent, mcp): done")
 
 			// Cancelled in motion: found stopped, short of the goal.
 			c.Begin("long", "move_joints", `{"positions":{"shoulder_pan":1.5},"speed_scale":0.1}`)
@@ -108,6 +111,7 @@ func TestAClientThatNobodyHereWroteAndAPersonAtATerminal(t *testing.T) {
 			})
 			c.Cancel("long")
 			require.Equal(t, "failed", c.End("long").Event)
+			s.await("✗ move_joints (agent, mcp): CANCELLED")
 			inLog(t, dir, gate.StatusCancelled)
 			first, moving := state(t, c, "after cancel")
 			require.False(t, moving)

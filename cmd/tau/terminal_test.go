@@ -142,13 +142,17 @@ func TestAtATerminalYMovesTheArmAndAnythingElseDoesNot(t *testing.T) {
 	for i, answer := range []string{"n", "", "yep", "Y E S"} {
 		s.asks("move_joints shoulder_pan=0." + itoa(i+1))
 		s.answers(answer)
-		s.await("✗ move_joints: not approved")
+		s.await("✗ move_joints: not approved (the answer wasn't y, yes, e or evet; the same call isn't asked again for a minute)")
 	}
+	s.typed("move_joints shoulder_pan=0.1\r") // the same call again
+	s.await("✗ move_joints: not approved: The same call was refused")
 	require.Equal(t, moved, s.pan(), "the arm is where it was")
 
-	// A yes that comes before the card has been read doesn't count.
+	// A yes that comes before the card has been read doesn't count: the card stays.
 	s.asks("move_joints shoulder_pan=0.05")
 	s.typed("y\r")
+	s.await("not counted")
+	s.answers("n")
 	s.await("✗ move_joints: not approved")
 	// And one that was typed before the card was there doesn't either.
 	s.typed("move_joints shoulder_pan=0.06\ry\r")
@@ -203,22 +207,78 @@ func TestCase58_TheEndOfInputRefusesAndTheArmStays(t *testing.T) {
 	}
 }
 
-func TestCtrlCAtTheTerminalInMidMotionEndsInAControlledStop(t *testing.T) {
+// Ctrl-C in mid-motion stops the motion and leaves the prompt; the next one, at rest,
+// ends the bridge. Two in a row end it without waiting, and so does a terminal that
+// goes away; each stops first.
+func TestCtrlCAtTheTerminalInMidMotion(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"\x03", "hangup"} {
+	for _, how := range []string{"\x03", "\x03\x03", "hangup"} {
 		dir := dataDir(t)
 		s := sit(t, dir, "--clock", "real", "--mcp", "off")
 		s.asks("move_joints shoulder_pan=1.5 speed_scale=0.1")
 		s.answers("y")
 		s.inMotion()
-		if how == "hangup" {
+		switch how {
+		case "hangup":
 			s.hangUp()
-		} else {
+		case "\x03":
+			s.typed(how)
+			s.await("✗ move_joints: STOPPED")
+			s.await("stationary yes")
+			require.NotEmpty(t, s.pan(), "the prompt goes on")
+			s.typed(how)
+		default:
 			s.typed(how)
 		}
 		require.Equal(t, 130, s.status(), s.out.String())
 		requireControlledStop(t, dir)
 	}
+}
+
+// While a motion runs, what changes nothing is answered at once, what would move says
+// that it waits, and a stop from elsewhere drops it and is told.
+func TestThePromptWhileAMotionRuns(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	s := sit(t, dir, "--clock", "real", "--mcp", "off")
+	s.asks("move_joints shoulder_pan=1.5 speed_scale=0.1")
+	s.answers("y")
+	s.inMotion()
+	require.NotEqual(t, "0.0000", s.pan(), "measured on the way")
+	s.typed("home\r")
+	s.await("this waits for what runs; a stop drops it")
+	s.typed("half")
+	require.Equal(t, 0, tau(t, "", "robot", "stop", "--data-dir", dir, "--reason", "lunch").status)
+	from := s.at
+	for _, text := range []string{"✗ move_joints: STOPPED", "1 waiting line was dropped", "■ stop (operator, control): Stop on every backend", "Reason: lunch"} {
+		s.out.await(t, text, from) // in whichever order
+	}
+	s.typed(" a line\r")
+	s.await("Tool 'half' is not registered")
+	s.typed("quit\r")
+	require.Equal(t, 0, s.status())
+	requireControlledStop(t, dir)
+}
+
+// SIGTSTP from elsewhere suspends with the terminal as it was, and the prompt takes
+// it again.
+func TestSIGTSTPFromElsewhereLeavesASaneTerminal(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	s := sit(t, dir, "--clock", "real", "--mcp", "off")
+	s.asks("move_joints shoulder_pan=1.5 speed_scale=0.1")
+	s.answers("y")
+	s.inMotion()
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTSTP))
+	awaitState(t, s.cmd.Process.Pid, 'T')
+	require.True(t, echoes(t, s.ptmx))
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGCONT))
+	s.await("(running again)")
+	require.NotEmpty(t, s.pan())
+	require.False(t, echoes(t, s.ptmx))
+	s.typed("quit\r")
+	require.Equal(t, 0, s.status())
+	requireControlledStop(t, dir)
 }
 
 // inMotion waits until the approved motion is under way: the lane has begun it, and

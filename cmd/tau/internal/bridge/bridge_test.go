@@ -92,7 +92,7 @@ func TestAStartThatFailsLeavesNothingRunning(t *testing.T) {
 		"session": func(s *Setup) { require.NoError(t, os.MkdirAll(events.Path(s.DataDir, "sim"), 0o700)) },
 		"socket":  func(s *Setup) { require.NoError(t, os.MkdirAll(datadir.Socket(s.DataDir), 0o700)) },
 		"open": func(s *Setup) {
-			s.Open = func(string) (gate.Approver, error) { return nil, errors.New("no terminal") }
+			s.Open = func(string) (gate.Approver, Watcher, error) { return nil, nil, errors.New("no terminal") }
 		},
 	} {
 		s := setup(t)

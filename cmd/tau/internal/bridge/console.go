@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/cmd/tau/internal/prompt"
@@ -19,13 +21,16 @@ import (
 type console struct {
 	prompt *prompt.Prompt
 	// set by bind, before the prompt reads
-	shell *shell.Shell
-	host  *Host
+	shell   *shell.Shell
+	host    *Host
+	notices *notices
 	// interrupts tells Run of a ctrl-C that came while something ran.
 	interrupts chan struct{}
 	script     bool           // a script runs beside the prompt, so there is always something under way
-	lines      int            // handled; the prompt handles one after another
+	lines      atomic.Int64   // handled
 	stops      sync.WaitGroup // of ctrl-C, which serve waits for
+	unrested   atomic.Bool    // the stop of the last ctrl-C hasn't brought everything to rest
+	stopped    atomic.Int64   // the number of the line that ran when ctrl-C last came
 }
 
 func newConsole(in, out *os.File, history string) (*console, error) {
@@ -35,11 +40,25 @@ func newConsole(in, out *os.File, history string) (*console, error) {
 		In: in, Out: out, History: history,
 		Handle:      c.handle,
 		Complete:    func(line string, pos int) (int, []string) { return c.shell.Complete(line, pos) },
-		Immediate:   func(line string) bool { return c.shell.Immediate(line) },
+		Act:         c.act,
+		Beside:      func(line string) bool { return c.shell.Beside(line) },
+		Epoch:       func() uint64 { return c.host.lane.Epoch() },
 		OnInterrupt: c.interrupt,
 		OnSuspend:   func(context.Context) func() { return c.host.Hold("suspended") },
 	})
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	c.notices = newNotices(newNotes(c.prompt))
+	return c, nil
+}
+
+// close writes what there is to tell, if its reader takes it.
+func (c *console) close() {
+	select {
+	case <-c.notices.out.close():
+	case <-time.After(notesWait):
+	}
 }
 
 // approver asks on this console; nil where nobody can answer there.
@@ -54,41 +73,60 @@ func (c *console) bind(h *Host) {
 	c.host = h
 	c.shell = shell.New(shell.Config{
 		Caller: h.Gate, Session: h.setup.Session, Principal: Operator, Joints: h.Model.JointNames(),
-		Print: c.prompt.Print,
-		Quit:  func() { _ = c.prompt.Close() }, // gives the terminal back and returns at once
+		Print: c.prompt.Print, Why: c.notices.Why,
+		Quit: func() { _ = c.prompt.Close() }, // gives the terminal back and returns at once
 	})
 }
 
 func (c *console) handle(ctx context.Context, line string) {
-	if !c.shell.Immediate(line) {
-		c.lines++
-	}
+	c.lines.Add(1)
 	c.shell.Handle(ctx, line)
 }
 
-// interrupt is ctrl-C, which is what SIGINT is elsewhere: a controlled stop and
-// then the end. With a half-typed line, or while something moves that was asked for
-// elsewhere (over MCP), the line is discarded, everything that moves or waits is
-// stopped, and the prompt goes on.
+// act takes what waits for nothing: stops, and, where a person types, the end. Of
+// lines from a file the end comes where it stands.
+func (c *console) act(_ context.Context, line string) (finish func(), ok bool) {
+	if c.prompt.Interactive() && c.shell.Quits(line) {
+		c.shell.Quit()
+		return func() {}, true
+	}
+	return c.shell.Act(line)
+}
+
+// interrupt is ctrl-C. While something moves or waits, whoever asked for it, or a
+// line is half typed, everything is brought to a controlled stop and the prompt goes
+// on; when nothing does, it ends the bridge, and so does one that comes before the
+// last one has ended what it stopped. Beside a script, which always has something
+// under way, it is what SIGINT is elsewhere: a stop and the end.
 func (c *console) interrupt(_ context.Context, idle bool) bool {
-	if c.script || c.shell.Busy() {
+	busy := !idle || c.shell.Busy() || c.host.Moving()
+	if !c.script && !busy {
+		return true
+	}
+	line := c.lines.Load()
+	again := c.unrested.Swap(true)
+	if c.stopped.Swap(line) == line && c.shell.Busy() {
+		again = true // the same line still runs
+	}
+	if c.script || again {
 		select {
 		case c.interrupts <- struct{}{}:
 		default: // told already
 		}
 		return false
 	}
-	if !idle || c.host.Moving() {
-		c.stops.Add(1)
-		go func() { // the reader of the terminal never waits for a robot
-			defer c.stops.Done()
-			for _, v := range c.host.Stop("ctrl-C") {
-				c.prompt.Print(show.Verdict(v) + "\n")
-			}
-		}()
-		return false
-	}
-	return idle
+	c.stops.Add(1)
+	go func() { // the reader of the terminal never waits for a robot
+		defer c.stops.Done()
+		vs := c.host.Stop("ctrl-C")
+		if show.AtRest(vs) {
+			c.unrested.Store(false)
+		}
+		for _, v := range vs {
+			c.prompt.Print(show.Verdict(v) + "\n")
+		}
+	}()
+	return false
 }
 
 // serve reads lines until the end. Input that is no terminal and has nothing in it
@@ -105,7 +143,7 @@ func (c *console) serve(ctx context.Context) error {
 	case err != nil:
 		return exit.Bridgef("reading the prompt: %w", err)
 	}
-	if !c.prompt.Interactive() && c.lines == 0 && c.host.mcp != nil { // returns at once when ctx has ended
+	if !c.prompt.Interactive() && c.lines.Load() == 0 && c.host.mcp != nil { // returns at once when ctx has ended
 		<-ctx.Done()
 	}
 	return nil

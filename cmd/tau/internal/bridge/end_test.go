@@ -129,7 +129,7 @@ func TestABridgeThatDoesNotEndCleanlyIsStatus3(t *testing.T) {
 
 // Leaving the prompt ends the bridge in bounded time too, whatever its own call does.
 func TestLeavingThePromptIsBoundedWhateverABackendDoes(t *testing.T) {
-	for _, how := range []string{"\x04"} {
+	for _, how := range []string{"\x04", "quit\r", "\x03\x03"} {
 		w := &wedged{began: make(chan struct{}), release: make(chan struct{})}
 		s := setup(t)
 		s.wrap, s.endWait = w.around, 50*time.Millisecond

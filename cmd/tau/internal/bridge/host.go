@@ -36,9 +36,9 @@ type Setup struct {
 	DataDir  string
 	Verbose  bool
 	Rehearse bool
-	// Open, if set, is called once the data folder is ours, and says who approves;
-	// nil: nobody can.
-	Open     func(dir string) (gate.Approver, error)
+	// Open, if set, is called once the data folder is ours, and says who approves and
+	// who is told what happens; nil: nobody.
+	Open     func(dir string) (gate.Approver, Watcher, error)
 	Listener net.Listener // of MCP over HTTP; nil: off. The host owns it.
 	Stdio    bool         // MCP for one client on streams; Listener is nil
 	MCPWait  time.Duration
@@ -92,7 +92,7 @@ func Start(s Setup) (h *Host, err error) {
 	}
 	var approver gate.Approver
 	if s.Open != nil {
-		if approver, err = s.Open(h.dir.Path()); err != nil {
+		if approver, h.sink.watch, err = s.Open(h.dir.Path()); err != nil {
 			return h, err
 		}
 	}
@@ -147,7 +147,7 @@ func (h *Host) build(approver gate.Approver) error {
 	if s.wrap != nil {
 		h.backend = s.wrap(rob)
 	}
-	backend := &recorder{Backend: h.backend, sink: h.sink, session: s.Session, now: s.Now, log: h.Log}
+	backend := &recorder{Backend: h.backend, sink: h.sink, watch: h.sink.watch, session: s.Session, now: s.Now, log: h.Log}
 	planner, err := newPlanner(s.Model, s.Scene, rob, backend, s.Seed, s.Now)
 	if err != nil {
 		return err

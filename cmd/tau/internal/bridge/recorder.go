@@ -21,11 +21,13 @@ const stillVelocity = 0.02
 
 // recorder is a backend that writes into the event log how each motion ended that
 // didn't run to its end: the measured trace down to rest, which shows that the arm
-// was brought to a stop and wasn't left moving. Everything else passes through.
+// was brought to a stop and wasn't left moving. It also tells a watcher where a
+// motion is. Everything else passes through.
 type recorder struct {
 	robot.Backend
 	sink    gate.Sink
-	session string // of a motion that is nobody's call
+	watch   Watcher // nil: nobody
+	session string  // of a motion that is nobody's call
 	now     func() time.Time
 	log     *slog.Logger
 }
@@ -49,8 +51,16 @@ type traceEvent struct {
 // Execute runs the motion on the backend beneath.
 func (r *recorder) Execute(ctx context.Context, m robot.Motion, progress func(robot.Progress)) (robot.Outcome, error) {
 	tr := traceEvent{Motion: m.ID, Joints: m.Trajectory.Joints, PlannedS: m.Trajectory.Duration()}
+	of, ofCall := gate.RunningOf(ctx)
+	tell := func(t float64) {
+		if ofCall && r.watch != nil {
+			r.watch.Motion(of, t, tr.PlannedS)
+		}
+	}
+	tell(0)
 	out, err := r.Backend.Execute(ctx, m, func(p robot.Progress) {
 		tr.add(p)
+		tell(p.T)
 		if progress != nil {
 			progress(p)
 		}

@@ -49,6 +49,11 @@ func Run(s Setup, f Front) error {
 		defer func() { _ = f.Script.Close() }() // it was read, or the error says why not
 	}
 	s.Open = r.open
+	defer func() {
+		if r.console != nil {
+			r.console.close()
+		}
+	}()
 	var err error
 	if r.host, err = r.start(func() (*Host, error) { return Start(s) }); err != nil {
 		return err
@@ -114,24 +119,25 @@ type run struct {
 	console *console // nil with a script that can't be asked about
 }
 
-// open makes the console once the data folder is there, and says who approves.
-func (r *run) open(dir string) (gate.Approver, error) {
+// open makes the console once the data folder is there, and says who approves and
+// who is told what happens.
+func (r *run) open(dir string) (gate.Approver, Watcher, error) {
 	if r.Stdio || r.Script != nil && !r.Ask {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var err error
 	if r.console, err = newConsole(r.In, r.Out, dir+"/history"); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r.console.script = r.Script != nil
 	if !r.Ask {
-		return nil, nil
+		return nil, r.console.notices, nil
 	}
 	a := r.console.approver()
 	if a == nil && r.Script != nil {
-		return nil, errors.New("--approve-from terminal with --script needs a terminal on standard input and output")
+		return nil, nil, errors.New("--approve-from terminal with --script needs a terminal on standard input and output")
 	}
-	return a, nil
+	return a, r.console.notices, nil
 }
 
 // until serves until the end, whichever it is.

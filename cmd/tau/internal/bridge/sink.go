@@ -14,6 +14,7 @@ type sink struct {
 	store *events.Store
 	all   *robot.Sessions
 	home  string // the bridge's own session
+	watch Watcher
 }
 
 var _ gate.Sink = (*sink)(nil)
@@ -23,7 +24,11 @@ func (s *sink) Emit(e gate.Event) error {
 	if _, ok := s.all.Get(e.SessionID); !ok {
 		e.SessionID = s.home
 	}
-	return s.store.Emit(e)
+	err := s.store.Emit(e)
+	if s.watch != nil {
+		s.watch.Event(e) // whether or not it could be recorded: it has happened
+	}
+	return err
 }
 
 // Ready says whether the next event could be recorded. Events of other sessions

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tau-robot/tau/gate/approver/terminal"
@@ -42,7 +43,7 @@ func (p *Prompt) OpenCard(ctx context.Context, card, question string) (terminal.
 	if err != nil {
 		return nil, err
 	}
-	p.discard()
+	p.keys.push(key{kind: keyText, bytes: editAside})
 	if err := p.do(ctx, func() { p.show(v, card) }); err != nil {
 		v.Close("")
 		return nil, err
@@ -56,6 +57,31 @@ func (p *Prompt) OpenCard(ctx context.Context, card, question string) (terminal.
 	v.shown = shown
 	p.mu.Unlock()
 	return v, nil
+}
+
+// notCounted is what a person is told who answers before the card can have been read.
+const notCounted = "  (not counted: the card hadn't been there for half a second; read it first, then answer)"
+
+// notYet reports a line that comes too early to be an answer to the open card, and
+// says so: the card stays open, and a person has to wait again for as long, so that
+// keys that repeat themselves never get through. A no counts at any time.
+func (p *Prompt) notYet(text string, at time.Time) bool {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "n", "no", "h", "hayır", "hayir":
+		return false
+	}
+	p.mu.Lock()
+	early := p.view != nil && terminal.Early(at, p.view.shown)
+	if early && !p.view.shown.IsZero() {
+		p.view.shown = at
+	}
+	p.mu.Unlock()
+	if early {
+		p.out.Lock()
+		defer p.out.Unlock()
+		p.write(notCounted + "\n")
+	}
+	return early
 }
 
 // show writes a card with its question as the prompt, unless it was closed
@@ -133,6 +159,7 @@ func (p *Prompt) afterCard(note string) {
 	if text != "" {
 		p.write(text)
 	}
+	p.keys.push(key{kind: keyText, bytes: editBack})
 }
 
 // flushHeld writes what is still held back when Run ends.

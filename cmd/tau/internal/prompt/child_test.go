@@ -147,6 +147,7 @@ func TestProgram_SIGTSTPFromElsewhereGivesTheTerminalBack(t *testing.T) {
 	pid := p.cmd.Process.Pid
 	for range 2 {
 		p.typeIn("half")
+		p.expect("half")
 		require.NoError(t, unix.Kill(pid, unix.SIGTSTP))
 		p.expect("at rest\r\n")
 		var status unix.WaitStatus

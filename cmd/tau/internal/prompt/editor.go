@@ -28,6 +28,9 @@ type conn struct {
 	end        bool // ctrl-D at an empty line
 	hungUp     bool // the terminal went away
 
+	aside       string // what was half typed when a card was opened
+	asidePasted bool
+
 	mu    sync.Mutex
 	batch bool
 	buf   []byte
@@ -52,8 +55,8 @@ func (c *conn) Read(b []byte) (int, error) {
 			k.do()
 		case keyText:
 			c.pasted = c.pasted || k.pasted
-			if p.cardOpen() && (k.bytes == editClear || k.bytes == editTab) {
-				continue // the card stays on the screen
+			if p.cardOpen() && (k.bytes == editClear || k.bytes == editTab || k.bytes == editBack) {
+				continue // the card stays on the screen, and what is typed is its answer
 			}
 			return copy(b, k.bytes), nil
 		case keyLine:
@@ -122,27 +125,36 @@ func (p *Prompt) edit() {
 
 // route gives a line to the card that was open when it was completed, else to
 // the commands.
-func (p *Prompt) route(line string) {
+func (p *Prompt) route(text string) {
 	at, pasted := p.conn.lineAt, p.conn.linePasted
 	if opened := p.openedAt(); !opened.IsZero() && !at.Before(opened) {
-		if p.immediate(line) { // a stop is a stop, wherever it's typed
-			p.runNow(line)
-		}
-		if p.answer(terminal.Answer{Kind: terminal.Typed, Text: line, At: at, Pasted: pasted}, "") {
-			p.afterCard("")
+		stop := p.act(text) // a stop is a stop, wherever it's typed
+		if !stop && p.notYet(text, at) {
 			return
 		}
+		if p.answer(terminal.Answer{Kind: terminal.Typed, Text: text, At: at, Pasted: pasted}, "") {
+			p.afterCard("")
+		}
+		return // an answer to a card that has gone meanwhile is no command
 	}
-	if utf8.RuneCountInString(line) >= maxTyped {
+	if utf8.RuneCountInString(text) >= maxTyped {
 		p.Print("the line is longer than " + itoa(maxTyped-1) + " characters; it was not run")
 		return
 	}
-	p.command(line, false)
+	p.command(text, false, pasted)
 }
 
 // complete is the editor's question about each key that it has no meaning for.
 func (p *Prompt) complete(line string, pos int, k rune) (string, int, bool) {
 	switch {
+	case string(k) == editAside:
+		if line != "" {
+			p.conn.aside, p.conn.asidePasted = line, p.conn.pasted
+		}
+		p.conn.forget()
+		return "", 0, true
+	case string(k) == editBack:
+		return p.putBack(line, pos)
 	case string(k) == editCtrlD && line == "":
 		p.conn.end = true
 		return line, pos, true
@@ -165,6 +177,18 @@ func (p *Prompt) complete(line string, pos int, k rune) (string, int, bool) {
 		return line, pos, true
 	}
 	return line[:start] + common + line[pos:], start + len(common), true
+}
+
+// putBack returns the line being typed with what was set aside in front of it.
+func (p *Prompt) putBack(line string, pos int) (string, int, bool) {
+	c := p.conn
+	line, pos = c.aside+line, len(c.aside)+pos
+	c.pasted = c.pasted || c.asidePasted && c.aside != ""
+	c.aside, c.asidePasted = "", false
+	p.mu.Lock()
+	p.typed = p.typed || line != ""
+	p.mu.Unlock()
+	return line, pos, true
 }
 
 // sharedPrefix returns the length of what a and b begin with, in whole characters.

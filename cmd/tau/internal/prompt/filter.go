@@ -30,11 +30,14 @@ type key struct {
 
 // Keys as the editor of x/term reads them.
 const (
-	editEnd     = "\x05"
-	editKill    = "\x15" // to the left of the cursor
-	editClear   = "\x0c"
-	editTab     = "\t"
-	editCtrlD   = "\x1d" // a key that the editor doesn't know, so that it asks completer
+	editEnd   = "\x05"
+	editKill  = "\x15" // to the left of the cursor
+	editClear = "\x0c"
+	editTab   = "\t"
+	// Keys that the editor doesn't know and nobody can type, so that it asks complete:
+	editCtrlD   = "\x1d"
+	editAside   = "\x1c" // what is half typed is set aside
+	editBack    = "\x1e" // and put back
 	maxSequence = 32     // bytes of an escape sequence
 )
 

@@ -3,6 +3,7 @@ package prompt
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -99,6 +100,17 @@ func newRig(t *testing.T, set func(*rig, *Options)) *rig {
 	})
 	r.expect("tau> ")
 	return r
+}
+
+// acts picks lines that act at once, and records that they did.
+func (r *rig) acts(words ...string) func(context.Context, string) (func(), bool) {
+	return func(_ context.Context, line string) (func(), bool) {
+		if !slices.Contains(words, line) {
+			return nil, false
+		}
+		r.lines <- line
+		return func() {}, true
+	}
 }
 
 // openPTY returns a terminal and its other end, whose Read ends when it is closed.

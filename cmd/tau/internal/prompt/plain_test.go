@@ -79,14 +79,13 @@ func TestCase58_NobodyIsAskedWithoutATerminal(t *testing.T) {
 func TestG6_PlainStopActsWhenItIsRead(t *testing.T) {
 	running, stopped := make(chan struct{}), make(chan struct{})
 	in, p, end := plain(t, Options{
-		Immediate: func(line string) bool { return line == "stop" },
+		Act: func(_ context.Context, line string) (func(), bool) {
+			return func() { close(stopped) }, line == "stop"
+		},
 		Handle: func(ctx context.Context, line string) {
-			switch line {
-			case "move":
+			if line == "move" {
 				close(running)
 				<-ctx.Done()
-			case "stop":
-				close(stopped)
 			}
 		},
 	})

@@ -35,11 +35,19 @@ type Options struct {
 	// complete carries the blank or mark that follows it. It must not block.
 	Complete func(line string, pos int) (start int, words []string)
 	// Handle runs one command. ctx ends when Run does. Lines are handled one after
-	// another, but for those that Immediate picks.
+	// another, but for those that Act or Beside pick.
 	Handle func(ctx context.Context, line string)
-	// Immediate reports lines (stop, estop) that run at once, beside what runs;
-	// the lines that were waiting are dropped then. It must not block.
-	Immediate func(line string) bool
+	// Act takes the lines that wait for nothing (stop, estop): it has acted when it
+	// returns, and finish, which runs in a goroutine of its own, waits for what
+	// comes of it. The lines that were waiting are dropped. It must not block; false:
+	// it isn't such a line.
+	Act func(ctx context.Context, line string) (finish func(), ok bool)
+	// Beside reports lines that change nothing, and so may be handled beside the one
+	// that runs. It must not block.
+	Beside func(line string) bool
+	// Epoch changes with each stop, wherever that comes from: lines that were taken
+	// before it changed are dropped. It must not block.
+	Epoch func() uint64
 	// OnInterrupt is called in a goroutine of its own for each ctrl-C: it brings
 	// what moves to a controlled stop. idle says that nothing ran, waited, was asked
 	// or was half typed here; if it then returns true, Run ends. nil: true.
@@ -271,41 +279,64 @@ func (p *Prompt) write(text string) {
 // work runs the queued lines, one after another.
 func (p *Prompt) work() {
 	for {
-		line, ok := p.lines.next()
-		if !ok {
+		l, ok := p.lines.next()
+		switch {
+		case !ok:
 			return
+		case l.epoch != p.epoch():
+			// It was typed before a stop, and so were all that wait behind it up to that.
+			p.printDropped(1 + p.lines.dropIf(func(l line) bool { return l.epoch != p.epoch() }))
+		default:
+			p.o.Handle(p.ctx, l.text)
 		}
-		p.o.Handle(p.ctx, line)
 	}
 }
 
-// command takes one line for the handler.
-func (p *Prompt) command(line string, wait bool) {
-	if strings.TrimSpace(line) == "" {
+func (p *Prompt) epoch() uint64 {
+	if p.o.Epoch == nil {
+		return 0
+	}
+	return p.o.Epoch()
+}
+
+// command takes one line for the handler. wait says that the input may be made to
+// wait for room; pasted, that it wasn't typed.
+func (p *Prompt) command(text string, wait, pasted bool) {
+	if strings.TrimSpace(text) == "" || p.act(text) {
 		return
 	}
-	if p.immediate(line) {
-		p.runNow(line)
-		return
+	if p.interactive && p.lines.busy() {
+		if !pasted && p.lines.waiting() == 0 && p.o.Beside != nil && p.o.Beside(text) {
+			p.hooks.Go(func() {
+				defer p.guard()
+				p.o.Handle(p.ctx, text)
+			})
+			return
+		}
+		p.Print("(this waits for what runs; a stop drops it)")
 	}
-	if err := p.lines.push(line, wait); err != nil && !errors.Is(err, errClosed) {
+	if err := p.lines.push(line{text, p.epoch()}, wait); err != nil && !errors.Is(err, errClosed) {
 		p.Print(err.Error())
 	}
 }
 
-func (p *Prompt) immediate(line string) bool {
-	return p.o.Immediate != nil && p.o.Immediate(line)
-}
-
-// runNow runs an immediate line beside what runs, and drops what waits: what was
-// typed before a stop doesn't run after it.
-func (p *Prompt) runNow(line string) {
+// act acts on a line that waits for nothing, beside what runs, and drops what waits:
+// what was typed before a stop doesn't run after it. It reports whether it is one.
+func (p *Prompt) act(text string) bool {
+	if p.o.Act == nil {
+		return false
+	}
+	finish, ok := p.o.Act(p.ctx, text)
+	if !ok {
+		return false
+	}
 	dropped := p.lines.drop()
 	p.hooks.Go(func() {
 		defer p.guard()
-		p.o.Handle(p.ctx, line)
+		finish()
 	})
 	p.printDropped(dropped)
+	return true
 }
 
 func (p *Prompt) printDropped(n int) {

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -77,11 +78,17 @@ func (q *keyQueue) close() {
 // maxLines bounds the commands that wait for the one that runs.
 const maxLines = 1024
 
+// line is a command, with the epoch of stops that it was taken in.
+type line struct {
+	text  string
+	epoch uint64
+}
+
 // lineQueue holds commands until the worker takes them. Safe for concurrent use.
 type lineQueue struct {
 	mu      sync.Mutex
 	cond    *sync.Cond
-	list    []string
+	list    []line
 	running bool
 	closed  bool
 }
@@ -94,7 +101,7 @@ func newLineQueue() *lineQueue {
 
 // push adds a line. When the queue is full it waits if wait is set, else it is an
 // error; a closed queue takes nothing.
-func (q *lineQueue) push(line string, wait bool) error {
+func (q *lineQueue) push(l line, wait bool) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for wait && len(q.list) >= maxLines && !q.closed {
@@ -106,13 +113,13 @@ func (q *lineQueue) push(line string, wait bool) error {
 	case len(q.list) >= maxLines:
 		return fmt.Errorf("%d lines are waiting already; this one was not taken", maxLines)
 	}
-	q.list = append(q.list, line)
+	q.list = append(q.list, l)
 	q.cond.Broadcast()
 	return nil
 }
 
 // next ends the line that was running, and waits for another; false: closed.
-func (q *lineQueue) next() (string, bool) {
+func (q *lineQueue) next() (line, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.running = false
@@ -121,13 +128,13 @@ func (q *lineQueue) next() (string, bool) {
 		q.cond.Wait()
 	}
 	if q.closed {
-		return "", false
+		return line{}, false
 	}
-	line := q.list[0]
+	l := q.list[0]
 	q.list = q.list[1:]
 	q.running = true
 	q.cond.Broadcast()
-	return line, true
+	return l, true
 }
 
 // busy reports whether a line runs or waits.
@@ -137,14 +144,24 @@ func (q *lineQueue) busy() bool {
 	return q.running || len(q.list) > 0
 }
 
+// waiting returns how many lines wait.
+func (q *lineQueue) waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.list)
+}
+
 // drop throws the waiting lines away and returns how many there were.
-func (q *lineQueue) drop() int {
+func (q *lineQueue) drop() int { return q.dropIf(func(line) bool { return true }) }
+
+// dropIf throws those of the waiting lines away that f picks, and returns how many.
+func (q *lineQueue) dropIf(f func(line) bool) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := len(q.list)
-	q.list = nil
+	q.list = slices.DeleteFunc(q.list, f)
 	q.cond.Broadcast()
-	return n
+	return n - len(q.list)
 }
 
 // drain waits until nothing runs or waits, or the queue is closed.

@@ -134,7 +134,7 @@ func (p *Prompt) plainTaker() func([]byte, time.Time) {
 		if long {
 			p.Print("a line is longer than " + itoa(maxPlainLine) + " bytes; it was not run")
 		} else {
-			p.command(string(bytes.TrimSuffix(line, []byte{'\r'})), true)
+			p.command(string(bytes.TrimSuffix(line, []byte{'\r'})), true, false)
 		}
 		line, long = line[:0], false
 	}

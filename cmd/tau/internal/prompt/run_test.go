@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -127,14 +128,17 @@ func TestG6_StopActsBesideWhatRuns(t *testing.T) {
 	stopped := make(chan struct{})
 	running := make(chan struct{})
 	r := newRig(t, func(r *rig, o *Options) {
-		o.Immediate = func(line string) bool { return line == "stop" || line == "estop" }
+		o.Act = func(ctx context.Context, line string) (func(), bool) {
+			finish, ok := r.acts("stop", "estop")(ctx, line)
+			if ok {
+				close(stopped)
+			}
+			return finish, ok
+		}
 		o.Handle = func(_ context.Context, line string) {
-			switch line {
-			case "move":
+			if line == "move" {
 				close(running)
 				<-stopped
-			case "stop":
-				close(stopped)
 			}
 			r.lines <- line
 		}
@@ -145,6 +149,61 @@ func TestG6_StopActsBesideWhatRuns(t *testing.T) {
 	got := []string{r.line(), r.line(), r.line()}
 	require.ElementsMatch(t, []string{"move", "stop", "later"}, got, "home was typed before the stop")
 	r.expect("1 waiting line was dropped")
+}
+
+// A stop from elsewhere drops what was typed before it, as one typed here does.
+func TestG6_AStopFromElsewhereDropsWhatWaits(t *testing.T) {
+	var epoch atomic.Uint64
+	running, end := make(chan struct{}), make(chan struct{})
+	r := newRig(t, func(r *rig, o *Options) {
+		o.Epoch = epoch.Load
+		o.Handle = func(_ context.Context, line string) {
+			if line == "move" {
+				close(running)
+				<-end
+			}
+			r.lines <- line
+		}
+	})
+	r.typeIn("move\r")
+	<-running
+	r.typeIn("home\rstate\r")
+	r.settle()
+	epoch.Add(1)
+	r.typeIn("later\r")
+	r.settle()
+	close(end)
+	require.Equal(t, "move", r.line())
+	require.Equal(t, "later", r.line())
+	r.expect("2 waiting lines were dropped")
+	r.noLine()
+}
+
+// What changes nothing doesn't wait behind a motion; what does says that it waits.
+func TestLinesBesideWhatRunsAndLinesThatWait(t *testing.T) {
+	running, end := make(chan struct{}), make(chan struct{})
+	r := newRig(t, func(r *rig, o *Options) {
+		o.Beside = func(line string) bool { return line == "state" }
+		o.Handle = func(_ context.Context, line string) {
+			if line == "move" {
+				close(running)
+				<-end
+			}
+			r.lines <- line
+		}
+	})
+	r.typeIn("state\rmove\r")
+	require.Equal(t, "state", r.line())
+	<-running
+	r.typeIn("state\r")
+	require.Equal(t, "state", r.line(), "beside the motion")
+	from := r.mark()
+	r.typeIn("\x1b[200~state\x1b[201~\rstate\r")
+	r.expectAfter(from, "this waits for what runs")
+	r.settle()
+	require.Empty(t, r.lines, "what was pasted keeps its order, and what comes behind it too")
+	close(end)
+	require.Equal(t, []string{"move", "state", "state"}, []string{r.line(), r.line(), r.line()})
 }
 
 func TestRun_CtrlZStopsFirst(t *testing.T) {

@@ -7,6 +7,7 @@ package shell
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -16,17 +17,18 @@ import (
 	"github.com/tau-robot/tau/gate"
 )
 
-// origin is what the prompt's calls say of where they come from.
-const origin = "prompt"
+// Origin is what the prompt's calls say of where they come from.
+const Origin = "prompt"
 
 // Config is what a Shell needs. All of it is required.
 type Config struct {
 	Caller    gate.Caller
 	Session   string
 	Principal string
-	Joints    []string     // names that a map of joints takes, for completion
-	Print     func(string) // shows whole lines; may be called from any goroutine
-	Quit      func()       // asked for by "quit"; must not wait for Handle
+	Joints    []string                   // names that a map of joints takes, for completion
+	Print     func(string)               // shows whole lines; may be called from any goroutine
+	Why       func(callID string) string // why a call wasn't approved; "": not known
+	Quit      func()                     // asked for by "quit"; must not wait for Handle
 }
 
 // Shell handles lines. All methods may be called from any goroutine.
@@ -42,11 +44,35 @@ func New(c Config) *Shell { return &Shell{Config: c, specs: c.Caller.Specs()} }
 // Busy reports whether a line is being handled.
 func (s *Shell) Busy() bool { return s.running.Load() > 0 }
 
-// Immediate reports a line that must not wait behind another: stop and estop,
-// whatever follows them.
-func (s *Shell) Immediate(line string) bool {
+// Act takes a stop or estop, whatever follows the word: it has been commanded when
+// Act returns, which it does at once; finish waits for the verdict and shows it.
+func (s *Shell) Act(line string) (finish func(), ok bool) {
+	c := split(line)
+	if c.word != string(gate.StopControlled) && c.word != string(gate.StopEmergency) {
+		return nil, false
+	}
+	ticket := s.Caller.Submit(s.invocation(c.word, stopArguments(c.rest)))
+	return func() {
+		<-ticket.Done()
+		s.Print(show.Answer(ticket.Answer()))
+	}, true
+}
+
+// Quits reports a line that asks for the end.
+func (s *Shell) Quits(line string) bool {
 	w := split(line).word
-	return w == string(gate.StopControlled) || w == string(gate.StopEmergency)
+	return w == "quit" || w == "exit"
+}
+
+// Beside reports a line that changes nothing, so that it may be handled beside
+// another: the prompt's own words, and tools of tier 0.
+func (s *Shell) Beside(line string) bool {
+	c := split(line)
+	if slices.Contains(builtins[:], c.word) {
+		return !s.Quits(line)
+	}
+	spec, ok := find(s.specs, c.word)
+	return ok && spec.Tier == gate.TierRead
 }
 
 // Complete returns what the word before pos can become, and where it starts.
@@ -72,9 +98,6 @@ func (s *Shell) Handle(ctx context.Context, line string) {
 		s.Print(s.list())
 	case "state":
 		s.Print(stateText(s.call(ctx, "robot_state", nil)))
-	case string(gate.StopControlled), string(gate.StopEmergency):
-		// A stop is not given up because the prompt is, and its arguments aren't judged here.
-		s.Print(show.Answer(s.call(context.WithoutCancel(ctx), c.word, stopArguments(c.rest))))
 	default:
 		s.Print(s.tool(ctx, c))
 	}
@@ -90,7 +113,8 @@ func (s *Shell) tool(ctx context.Context, c command) string {
 			return "✗ " + gate.Escape(c.word) + ": " + gate.Escape(err.Error())
 		}
 	}
-	return show.Answer(s.call(ctx, c.word, args))
+	a := s.call(ctx, c.word, args)
+	return show.AnswerTo(a, "", s.Why(a.CallID))
 }
 
 func (s *Shell) call(ctx context.Context, tool string, args []byte) gate.Answer {
@@ -98,14 +122,17 @@ func (s *Shell) call(ctx context.Context, tool string, args []byte) gate.Answer 
 	// for a terminal that takes no output.
 	var told sync.WaitGroup
 	defer told.Wait()
-	return s.Caller.Call(ctx, gate.Invocation{
-		Tool: tool, Args: args, Session: s.Session, Principal: s.Principal, Origin: origin,
-		Progress: func(text string) {
-			if text == begun { // how far a motion is would only scroll the screen away
-				told.Go(func() { s.Print("… " + gate.Escape(tool) + ": " + begun) })
-			}
-		},
-	})
+	inv := s.invocation(tool, args)
+	inv.Progress = func(text string) {
+		if text == begun { // how far a motion is would only scroll the screen away
+			told.Go(func() { s.Print("… " + gate.Escape(tool) + ": " + begun) })
+		}
+	}
+	return s.Caller.Call(ctx, inv)
+}
+
+func (s *Shell) invocation(tool string, args []byte) gate.Invocation {
+	return gate.Invocation{Tool: tool, Args: args, Session: s.Session, Principal: s.Principal, Origin: Origin}
 }
 
 // begun is how the gate says that a physical call has begun.

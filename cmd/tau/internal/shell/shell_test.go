@@ -95,6 +95,7 @@ type caller struct {
 	began chan gate.Invocation
 	stops chan struct{}
 	once  sync.Once
+	why   string
 }
 
 func newCaller() *caller {
@@ -125,13 +126,23 @@ func (c *caller) Call(ctx context.Context, inv gate.Invocation) gate.Answer {
 	}
 	return a
 }
-func (c *caller) Submit(gate.Invocation) gate.Ticket { panic("the prompt only calls") }
+func (c *caller) Submit(inv gate.Invocation) gate.Ticket {
+	return &ticket{c.Call(context.Background(), inv)} // a stop has been commanded when Submit returns
+}
+
+// ticket is a call that is over.
+type ticket struct{ a gate.Answer }
+
+func (*ticket) ID() string            { return "" }
+func (*ticket) Cancel(string)         {}
+func (x *ticket) Answer() gate.Answer { return x.a }
+func (*ticket) Done() <-chan struct{} { ch := make(chan struct{}); close(ch); return ch }
 
 func newShell(c *caller) (sh *Shell, printed chan string, quits chan struct{}) {
 	printed, quits = make(chan string, 64), make(chan struct{}, 1)
 	return New(Config{
 		Caller: c, Session: "s", Principal: "p", Joints: []string{"shoulder_pan"},
-		Print: func(s string) { printed <- s }, Quit: func() { quits <- struct{}{} },
+		Print: func(s string) { printed <- s }, Why: func(string) string { return c.why }, Quit: func() { quits <- struct{}{} },
 	}), printed, quits
 }
 
@@ -143,18 +154,24 @@ func TestTheStopGetsThroughWhileACallRuns(t *testing.T) {
 		go func() { sh.Handle(t.Context(), "home"); close(done) }()
 		require.Equal(t, "home", (<-c.began).Tool)
 		require.True(t, sh.Busy())
-		require.True(t, sh.Immediate(line))
-		gone, cancel := context.WithCancel(t.Context())
-		cancel() // the stop outlives the prompt
-		sh.Handle(gone, line)
-		require.Equal(t, split(line).word, (<-c.began).Tool)
+		finish, ok := sh.Act(line)
+		require.True(t, ok)
+		require.Equal(t, split(line).word, (<-c.began).Tool, "it has been commanded")
 		<-done
+		finish()
 		require.Contains(t, <-printed+"\n"+<-printed, "✗ home: STOPPED")
 		require.False(t, sh.Busy())
 	}
 	sh, _, _ := newShell(newCaller())
 	for _, line := range []string{"", "home", "stopped", "unstop", "help stop"} {
-		require.False(t, sh.Immediate(line), line)
+		_, ok := sh.Act(line)
+		require.False(t, ok, line)
+	}
+	for line, beside := range map[string]bool{
+		"state": true, "help move_joints": true, "tools": true, "robot_state": true, " robot_state {}": true,
+		"home": false, "quit": false, "exit": false, "stop": false, "nonsense": false, "": false,
+	} {
+		require.Equal(t, beside, sh.Beside(line), line)
 	}
 }
 
@@ -167,6 +184,9 @@ func TestWhatThePromptShows(t *testing.T) {
 	require.Equal(t, `{"positions":{"shoulder_pan":0.5}}`, string(inv.Args))
 	require.Equal(t, "prompt", inv.Origin)
 	require.Equal(t, "✗ move_pose: not approved", say("move_pose"))
+	c.why = "the answer was no"
+	require.Equal(t, "✗ move_pose: not approved (the answer was no)", say("move_pose"))
+	c.why = ""
 	require.Equal(t, "sim (sim): moving false, torque false, e-stop latched false\n  a                     1.0000\n  b                     2.0000\n  tip                  (1.0000, 2.0000, 3.0000) m\n  fault: CONTACT: x\\u{1b}", say("state"))
 	require.Contains(t, say("move_joints nonsense"), "not key=value")
 	require.Equal(t, "✗ nonsense: UNKNOWN_TOOL: Tool 'nonsense' is not registered; it was not run.", say("nonsense a b c"))

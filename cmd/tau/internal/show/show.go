@@ -19,13 +19,20 @@ const maxText = 2000
 
 // Answer returns one line for a person: a tick and the text, or a cross and the
 // reason. A call that nobody approved reads "✗ <tool>: not approved" (G8).
-func Answer(a gate.Answer) string {
+func Answer(a gate.Answer) string { return AnswerTo(a, "", "") }
+
+// AnswerTo is Answer for one of several callers: whose names it behind the tool, and
+// why says why a question wasn't answered with yes; "": neither is said.
+func AnswerTo(a gate.Answer, whose, why string) string {
 	tool := gate.Escape(a.Tool)
+	if whose != "" {
+		tool += " " + whose
+	}
 	switch {
 	case a.Status == gate.StatusOK:
 		return "✓ " + tool + ": " + Text(a.Text)
 	case a.Code == gate.CodeNotApproved:
-		return gate.RefusedNotice(tool)
+		return gate.RefusedNotice(tool) + refusal(a, why)
 	case a.Status == gate.StatusUnknown:
 		return "? " + tool + ": outcome unknown: " + Text(a.Text) + " (call " + gate.Escape(a.CallID) + ")"
 	}
@@ -34,6 +41,20 @@ func Answer(a gate.Answer) string {
 		text = code + ": " + text
 	}
 	return "✗ " + tool + ": " + text
+}
+
+// refusal is what follows the notice of a call that wasn't approved: why it wasn't,
+// or what the gate says beyond that.
+func refusal(a gate.Answer, why string) string {
+	if why != "" {
+		return " (" + Text(why) + ")"
+	}
+	// What the model is told, without the sentence that is for it alone.
+	_, more, _ := strings.Cut(a.Text, gate.NotApprovedText(a.Tool))
+	if more = strings.TrimSpace(more); more == "" {
+		return ""
+	}
+	return ": " + Text(more)
 }
 
 // Verdict returns one line for a stop's verdict on one backend.

@@ -1,0 +1,144 @@
+package bridge
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/tau-robot/tau/cmd/tau/internal/shell"
+	"github.com/tau-robot/tau/cmd/tau/internal/show"
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/approver/terminal"
+)
+
+// Watcher is told what happens on a bridge. Its methods may be called from any
+// goroutine, that of a motion too, and must not block.
+type Watcher interface {
+	// Event says what was recorded, or couldn't be.
+	Event(gate.Event)
+	// Motion says where a motion is, in s of motion time, of the duration that was
+	// planned; 0 when it begins.
+	Motion(of gate.Running, t, duration float64)
+}
+
+const (
+	tellEvery   = 2.0 // s of motion time between two notices of a motion
+	reasonsKept = 64  // of refusals, until their answers have been shown
+)
+
+// notices tell the person at the prompt, a line each, what others do: an agent's
+// motions with their ends, and stops. What is done at the prompt itself, or by a
+// script beside it, is answered there.
+type notices struct {
+	out *notes
+
+	mu      sync.Mutex
+	told    map[string]float64 // s of motion time, by call
+	reasons map[string]string  // why a question wasn't answered with yes, by call
+	order   []string           // of reasons, oldest first
+}
+
+var _ Watcher = (*notices)(nil)
+
+func newNotices(out *notes) *notices {
+	return &notices{out: out, told: map[string]float64{}, reasons: map[string]string{}}
+}
+
+// ofOthers reports whether a call or stop is none of the prompt's or a script's.
+func ofOthers(origin string) bool {
+	return origin != shell.Origin && origin != "script" && origin != "bridge"
+}
+
+func who(principal, origin string) string {
+	return "(" + gate.Escape(principal) + ", " + gate.Escape(origin) + ")"
+}
+
+// Motion implements Watcher.
+func (n *notices) Motion(of gate.Running, t, duration float64) {
+	if !ofOthers(of.Origin) {
+		return
+	}
+	n.mu.Lock()
+	last, begun := n.told[of.CallID]
+	due := !begun || t >= last+tellEvery
+	if due {
+		n.told[of.CallID] = t
+	}
+	n.mu.Unlock()
+	switch what := "… " + gate.Escape(of.Tool) + " " + who(of.Principal, of.Origin); {
+	case !begun:
+		n.out.tell(fmt.Sprintf("%s: running, %.1f s", what, duration))
+	case due:
+		n.out.tell(fmt.Sprintf("%s: %.1f of %.1f s", what, t, duration))
+	}
+}
+
+// Event implements Watcher.
+func (n *notices) Event(e gate.Event) {
+	switch {
+	case e.Type == "approval":
+		n.keep(e.CallID, reasonText(e))
+	case (e.Type == "stop" || e.Type == "estop") && e.Where == "" && ofOthers(e.Origin):
+		text := "■ " + gate.Escape(e.Type) + " " + who(e.Principal, e.Origin) + ": " + show.Text(e.Text)
+		if e.Reason != "" {
+			text += " Reason: " + show.Text(e.Reason)
+		}
+		n.out.tell(text)
+	case e.Type == "tool_call" && e.Tier != nil && *e.Tier == gate.TierPhysical.Number() && ofOthers(e.Origin):
+		n.ended(e)
+	}
+}
+
+// ended is the end of a physical call. One that was refused before anybody was asked
+// is its caller's business alone.
+func (n *notices) ended(e gate.Event) {
+	n.mu.Lock()
+	_, moved := n.told[e.CallID]
+	delete(n.told, e.CallID)
+	n.mu.Unlock()
+	if !moved && e.Approval == gate.ApprovalNone {
+		return
+	}
+	a := gate.Answer{CallID: e.CallID, Tool: e.Tool, Status: e.Status, Code: e.Code, Text: e.ResultSummary}
+	n.out.tell(show.AnswerTo(a, who(e.Principal, e.Origin), n.Why(e.CallID)))
+}
+
+func (n *notices) keep(call, reason string) {
+	if reason == "" {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.reasons[call] = reason
+	n.order = append(n.order, call)
+	if len(n.order) > reasonsKept {
+		delete(n.reasons, n.order[0])
+		n.order = n.order[1:]
+	}
+}
+
+// Why says why the question of a call wasn't answered with yes; "": not known.
+func (n *notices) Why(call string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.reasons[call]
+}
+
+// reasonText says it in a person's words.
+func reasonText(e gate.Event) string {
+	why := e.Reason
+	switch gate.Reason(e.Reason) {
+	case terminal.ReasonAnswered:
+		why = "the answer wasn't y, yes, e or evet"
+	case terminal.ReasonPasted:
+		why = "a pasted answer doesn't count"
+	case terminal.ReasonTooEarly, terminal.ReasonBeforeEnd:
+		why = "the answer was no"
+	case terminal.ReasonEOF, terminal.ReasonInterrupted, terminal.ReasonSuspended, terminal.ReasonExpired:
+	default: // the gate's own, whose text the answer has
+		return ""
+	}
+	if e.Decision == "approved" {
+		return ""
+	}
+	return why + "; the same call isn't asked again for a minute"
+}
