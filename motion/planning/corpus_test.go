@@ -97,7 +97,7 @@ func TestPandaPoses(t *testing.T) {
 		got, err := p.IK(context.Background(), target, seed, seeded(uint64(n)))
 		if err != nil {
 			require.ErrorIs(t, err, robot.ErrCode(robot.CodeUnreachable))
-			require.Error(t, p.checkLimits("q", append(v[:7:7], 0), 0, 0), "pose %d", n)
+			require.Error(t, p.checkLimits("q", append(v[:7:7], 0)), "pose %d", n)
 			continue
 		}
 		solved++

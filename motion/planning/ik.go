@@ -189,26 +189,13 @@ func (s *solver) unreachable(g *goal, start, closest []float64, rng *rand.Rand) 
 		e.Text = fmt.Sprintf("the position is within reach, but not with this %s", what)
 		e.Value = &robot.Quantity{Name: "angle", Value: angle, Unit: "rad"}
 		e.Limit = &robot.Quantity{Value: AngleTolerance, Unit: "rad"}
-		e.Nearest = s.nearest(g, true)
+		e.Nearest = quantities(s.d.Pose(g.tip), true)
 		return e
 	}
 	s.p.tree.FK(s.d, q)
 	e.Text = "the position is out of reach within the joint limits"
 	e.Value = &robot.Quantity{Name: "distance", Value: dist, Unit: "m"}
 	e.Limit = &robot.Quantity{Value: PositionTolerance, Unit: "m"}
-	e.Nearest = s.nearest(g, false)
+	e.Nearest = quantities(s.d.Pose(g.tip), false)
 	return e
-}
-
-// nearest returns the tip's pose at the last frames.
-func (s *solver) nearest(g *goal, turn bool) []robot.Quantity {
-	pose := s.d.Pose(g.tip)
-	out := []robot.Quantity{
-		{Name: "x", Value: pose.P[0], Unit: "m"}, {Name: "y", Value: pose.P[1], Unit: "m"}, {Name: "z", Value: pose.P[2], Unit: "m"},
-	}
-	if turn {
-		out = append(out, robot.Quantity{Name: "qw", Value: pose.Q.W}, robot.Quantity{Name: "qx", Value: pose.Q.X()},
-			robot.Quantity{Name: "qy", Value: pose.Q.Y()}, robot.Quantity{Name: "qz", Value: pose.Q.Z()})
-	}
-	return out
 }

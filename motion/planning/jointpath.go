@@ -16,9 +16,15 @@ import (
 // detours.
 //
 // The goal must be inside the limits (JOINT_LIMIT). The start may be outside by
-// the start tolerances; the path then begins at the nearest configuration
-// inside. A continuous joint takes the shorter way: the last waypoint is the
+// the start tolerances; the path then begins at the nearest configuration inside.
+// From a start farther outside there is one way: exactly the joints outside move
+// straight back to the limit, or inside by no more than the start tolerance, and
+// all others hold; the path then begins outside. Anything else is JOINT_LIMIT with
+// the joints' limits as Nearest. A continuous joint takes the shorter way: the last waypoint is the
 // representation of the goal that is nearest to the start.
+//
+// The joints of a base and its wheels hold, since a straight line in joint space is
+// no way for them (INVALID_ARGUMENT); Drive moves them.
 //
 // Errors: JOINT_LIMIT with value, limit and nearest; the checker's own error
 // where start or goal is in contact; NO_PATH, with the contact of the straight
@@ -35,16 +41,26 @@ func (p *Planner) JointPath(ctx context.Context, from, to []float64, rng *rand.R
 	if rng == nil {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "rng", "is missing")
 	}
-	if err := p.checkLimits("start", from, StartToleranceAngle, StartToleranceDistance); err != nil {
+	out := p.outside(from)
+	if err := p.checkLimits("positions", to); err != nil {
+		if len(out) > 0 {
+			return nil, p.outsideErr(from, out)
+		}
 		return nil, err
 	}
-	if err := p.checkLimits("positions", to, 0, 0); err != nil {
-		return nil, err
-	}
-	a, b := make([]float64, len(from)), make([]float64, len(to))
+	b := make([]float64, len(to))
 	for i := range from {
-		a[i] = p.clamp(i, from[i])
-		b[i] = p.nearTurn(i, to[i], a[i])
+		b[i] = p.nearTurn(i, to[i], p.clamp(i, from[i]))
+	}
+	if len(out) > 0 {
+		return p.wayIn(from, b, out)
+	}
+	a, err := p.inside(from)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.baseHolds(a, b); err != nil {
+		return nil, err
 	}
 	if err := cancelled(ctx); err != nil {
 		return nil, err

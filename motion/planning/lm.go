@@ -40,7 +40,9 @@ type solver struct {
 	step   []float64
 	frozen []bool
 	trial  []float64
-	weight float64 // m per rad: what an angle counts against a distance
+	// Bounds by position in q: the joint limits, unless a caller narrows them.
+	lower, upper []float64
+	weight       float64 // m per rad: what an angle counts against a distance
 }
 
 // newSolver finds out which of the arm's joints the tip depends on.
@@ -68,9 +70,21 @@ func (p *Planner) newSolver(tip int) *solver {
 	n := len(s.joints)
 	s.a, s.normal, s.factor = make([]float64, 6*n), make([]float64, n*n), make([]float64, n*n)
 	s.grad, s.step, s.frozen = make([]float64, n), make([]float64, n), make([]bool, n)
+	s.lower, s.upper = make([]float64, p.m.DoF()), make([]float64, p.m.DoF())
+	s.bind(0)
 	// A third of the arm's length is what an angle of 1 rad typically moves.
 	s.weight = max(reach/3, 0.05)
 	return s
+}
+
+// bind sets the bounds to the joint limits, less an inset of so many rad or m.
+func (s *solver) bind(inset float64) {
+	for i := range s.lower {
+		s.lower[i], s.upper[i] = math.Inf(-1), math.Inf(1)
+		if l := &s.p.m.Limits[i]; l.Bounded {
+			s.lower[i], s.upper[i] = l.Lower+inset, l.Upper-inset
+		}
+	}
 }
 
 // residual computes the frames at q and the residual, and returns half its
@@ -182,8 +196,7 @@ func (s *solver) normalEquations(q []float64) {
 		}
 	}
 	for k, i := range s.joints {
-		l := &s.p.m.Limits[i]
-		s.frozen[k] = l.Bounded && (q[i] <= l.Lower && s.grad[k] <= 0 || q[i] >= l.Upper && s.grad[k] >= 0)
+		s.frozen[k] = q[i] <= s.lower[i] && s.grad[k] <= 0 || q[i] >= s.upper[i] && s.grad[k] >= 0
 	}
 }
 
@@ -256,6 +269,6 @@ func (s *solver) apply(q []float64) {
 	}
 	copy(s.trial, q)
 	for k, i := range s.joints {
-		s.trial[i] = s.p.clamp(i, q[i]+scale*s.step[k])
+		s.trial[i] = min(max(q[i]+scale*s.step[k], s.lower[i]), s.upper[i])
 	}
 }

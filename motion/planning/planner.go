@@ -17,14 +17,6 @@ type Checker interface {
 	CheckSegment(from, to []float64) (*robot.Clearance, error)
 }
 
-// How far outside its limits a joint may be where a path starts: what servo lag
-// and sensor noise make of a joint that rests at its limit. They equal the
-// tolerance in which a start state counts as unmoved.
-const (
-	StartToleranceAngle    = 0.02 // rad
-	StartToleranceDistance = 2e-3 // m
-)
-
 // Planner plans for one robot. It is immutable and may be used from any
 // goroutine; its methods don't block but for the work they do.
 type Planner struct {
@@ -101,15 +93,10 @@ func (p *Planner) checkVector(name string, q []float64) error {
 	return nil
 }
 
-// checkLimits refuses a configuration with a joint farther than the tolerance
-// outside its limits.
-func (p *Planner) checkLimits(name string, q []float64, angle, distance float64) error {
+// checkLimits refuses a configuration with a joint outside its limits.
+func (p *Planner) checkLimits(name string, q []float64) error {
 	for i, x := range q {
-		tolerance := angle
-		if p.unit(i) == "m" {
-			tolerance = distance
-		}
-		if in := p.clamp(i, x); math.Abs(x-in) > tolerance {
+		if in := p.clamp(i, x); x != in {
 			side := "below its lower"
 			if x > in {
 				side = "above its upper"

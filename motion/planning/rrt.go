@@ -59,7 +59,7 @@ func (p *Planner) detour(ctx context.Context, a, b []float64, rng *rand.Rand) ([
 	s := &search{p: p, target: make([]float64, len(a)), next: make([]float64, len(a))}
 	takesPart := make([]bool, len(a))
 	for _, i := range p.m.Arm {
-		takesPart[i] = true
+		takesPart[i] = !p.belongs(i)
 	}
 	for i := range a {
 		if takesPart[i] || a[i] != b[i] {
