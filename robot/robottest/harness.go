@@ -22,6 +22,10 @@ type Harness struct {
 	// gets a new one. New registers with t.Cleanup what has to be undone; the
 	// suite closes the backend.
 	New func(t *testing.T) Fixture
+	// Unreferenced is New for a robot whose joints with a reference switch don't know
+	// where they are, and stand some way from it. nil: checks that need it are
+	// skipped by name, as they are where the model has no switches.
+	Unreferenced func(t *testing.T) Fixture
 	// Bubble runs each check in a bubble of testing/synctest, where time passes
 	// as soon as everybody waits for it. It is for backends that talk to nothing
 	// outside the process.
@@ -32,9 +36,12 @@ type Harness struct {
 // harness can do: a check that needs one that is nil is skipped by name.
 type Fixture struct {
 	Backend robot.Backend
+	// Model is what the backend was made from. It says what there is beside joints:
+	// wheels that carry a base, reference switches, a gripper.
+	Model *robot.Model
 	// Target is a configuration, rad or m by active joint, that the robot reaches
-	// on a straight line in joint space, at its limits, without touching anything.
-	// At least one joint must be at least 0.2 rad or m away from where it stands.
+	// on a straight line in joint space, at its limits, without touching anything;
+	// a base goes there straight ahead. At least one joint must be at least 0.2 rad or m away from where it stands.
 	Target []float64
 	// Tolerance is how far from the end of a motion, rad or m, a joint may be
 	// measured after it.
@@ -96,8 +103,15 @@ func run(t *testing.T, h Harness, prefix string) {
 }
 
 func runCheck(t *testing.T, h Harness, c namedCheck) {
-	f := h.New(t)
+	make := h.New
+	if c.unreferenced {
+		if make = h.Unreferenced; make == nil {
+			t.Skip("skipped: this harness can't start without references")
+		}
+	}
+	f := make(t)
 	require.NotNil(t, f.Backend)
+	require.NotNil(t, f.Model)
 	require.Len(t, f.Target, len(f.Backend.Info().Joints), "the fixture's target has one number a joint")
 	ctx, cancel := context.WithTimeout(context.Background(), wall)
 	t.Cleanup(cancel)
@@ -117,6 +131,8 @@ type namedCheck struct {
 	name  string
 	needs func(*Fixture) string // what is missing, "" if nothing is
 	run   func(*check)
+	// unreferenced: the check is about joints that don't know where they are.
+	unreferenced bool
 }
 
 // check is one check in progress.

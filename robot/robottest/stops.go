@@ -41,7 +41,7 @@ func (c *check) other() []float64 {
 	here := c.state().Positions
 	back := append([]float64(nil), c.Target...)
 	for i := range back {
-		if math.Abs(here[i]-back[i]) < 0.05 {
+		if math.Abs(here[i]-back[i]) < 0.05 && c.Model.Base == nil { // a base's joints go together
 			back[i] = here[i]
 		}
 	}
