@@ -225,7 +225,7 @@ func (a *arm) goal(from []float64, positions map[string]float64) ([]float64, err
 	q := append([]float64(nil), from...)
 	for _, n := range names {
 		i := a.Model.ActiveIndex(n)
-		if i < 0 {
+		if i < 0 || a.Model.Base.Carries(i) {
 			return nil, a.notMovable("positions."+n, n)
 		}
 		q[i] = positions[n]
@@ -237,6 +237,9 @@ func (a *arm) goal(from []float64, positions map[string]float64) ([]float64, err
 func (a *arm) notMovable(where, name string) error {
 	if j := a.Model.JointIndex(name); j >= 0 {
 		jt := a.Model.Joints[j]
+		if a.Model.Base.Carries(jt.Active) {
+			return robot.Errf(robot.CodeInvalidArgument, where, "%q is moved by the wheels; use drive or move_pose", name)
+		}
 		if jt.Mimic != nil {
 			return robot.Errf(robot.CodeInvalidArgument, where, "%q follows %q and can't be commanded by itself", name, a.Model.Joints[jt.Mimic.Joint].Name)
 		}

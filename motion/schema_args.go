@@ -83,9 +83,13 @@ func driveFields() []gate.Property {
 	return []gate.Property{
 		gate.Req("linear", gate.Num().In("m/s").Desc("speed forwards while it cruises; negative: backwards")),
 		gate.Req("angular", gate.Num().In("rad/s").Desc("speed of turning while it cruises; positive: to the left")),
-		gate.Req("duration", gate.Num().MoreThan(0).AtMost(maxDuration).In("s").
-			Desc("the arc is linear·duration long and angular·duration wide; gathering and losing speed makes the motion a little longer")),
+		gate.Req("duration", gate.Num().MoreThan(0).AtMost(maxDuration).In("s").Desc("of the whole motion, gathering and losing speed included")),
 	}
+}
+
+func driveArgs() *gate.Schema {
+	return gate.Obj(append(driveFields(), gate.Opt("speed_scale", gate.Num().MoreThan(0).AtMost(1).Def("0.5").
+		Desc("fraction of the acceleration and jerk limits to gather and lose speed with, above 0 to 1; the speed itself is linear and angular")))...)
 }
 
 func referenceFields() []gate.Property {

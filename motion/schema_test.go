@@ -61,6 +61,11 @@ func TestAnswersAreWhatTheirSchemasDeclare(t *testing.T) {
 	b := &lamp{}
 	on(rigOptions{builtin: "pantilt", between: func(in robot.Backend) robot.Backend { b.Backend = in; return b }}).
 		do("set_actuator", `{"name":"lamp","value":1}`)
+	rover := on(rigOptions{builtin: "rover"})
+	rover.do("robot_describe", `{}`)
+	rover.do("drive", `{"linear":0.1,"angular":0.1,"duration":3}`)
+	rover.do("plan_path", `{"waypoints":[{"position":[0.4,0,0]}]}`)
+	rover.do("move_path", `{"waypoints":[{"position":[0.4,0,0]}]}`)
 	gantry := on(rigOptions{builtin: "gantry", unknown: []bool{false, false, true}})
 	gantry.do("robot_state", `{}`)
 	gantry.do("robot_describe", `{}`)

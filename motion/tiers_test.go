@@ -13,11 +13,11 @@ import (
 func TestG5_TiersOfTheRobotsTools(t *testing.T) {
 	want := map[string]gate.Tier{
 		"robot_describe": gate.TierRead, "robot_state": gate.TierRead, "list_actuators": gate.TierRead,
-		"plan_joints": gate.TierRead, "plan_pose": gate.TierRead, "rehearse": gate.TierRead, "scene_describe": gate.TierRead,
+		"plan_joints": gate.TierRead, "plan_pose": gate.TierRead, "plan_path": gate.TierRead, "rehearse": gate.TierRead, "scene_describe": gate.TierRead,
 		"scene_add": gate.TierWrite, "scene_remove": gate.TierWrite,
 		"move_joints": gate.TierPhysical, "move_pose": gate.TierPhysical, "execute_plan": gate.TierPhysical,
 		"home": gate.TierPhysical, "gripper": gate.TierPhysical, "jog": gate.TierPhysical, "set_actuator": gate.TierPhysical,
-		"reference": gate.TierPhysical,
+		"reference": gate.TierPhysical, "drive": gate.TierPhysical, "move_path": gate.TierPhysical,
 		"torque_on": gate.TierPhysical, "torque_off": gate.TierPhysical, "estop_reset": gate.TierPhysical,
 	}
 	got := map[string]gate.Tier{}

@@ -16,6 +16,7 @@ func (p *Planner) Tools() []gate.Tool {
 		p.read("scene_describe", "Describes what stands around the robot: bodies and guarded zones in the root frame, and what of it was changed since the start.", gate.Obj(), sceneOut(), p.sceneDescribe),
 		p.read("plan_joints", "Plans and rehearses a move of joints without asking anybody and without moving; execute_plan asks for it.", jointsArgs(), planOut(), p.planJoints),
 		p.read("plan_pose", "Plans and rehearses a move of the tool to a pose without asking anybody and without moving; execute_plan asks for it.", poseArgs(), planOut(), p.planPose),
+		p.read("plan_path", "Plans and rehearses straight lines of the tool through waypoints without asking anybody and without moving; execute_plan asks for it.", pathArgs(), planOut(), p.planPath),
 		p.read("rehearse", "Rehearses a motion from where the robot is now, without asking anybody and without moving: one of plan_id, positions, gripper, home, jog, drive or reference.", rehearseArgs(), rehearseOut(), p.rehearse),
 
 		p.write("scene_add", "Adds a body to a simulated robot's scene; motions then keep clear of it.", bodyArgs(), sceneOut(), p.sceneAdd),
@@ -23,9 +24,11 @@ func (p *Planner) Tools() []gate.Tool {
 
 		p.physical("move_joints", "Moves joints to target positions.", "Moves the named joints of the arm.", jointsArgs(), p.prepareJoints),
 		p.physical("move_pose", "Moves the tool to a pose: a position, and if given an orientation or the direction of the tool's axis.", "Moves the arm so that its tool reaches a pose.", poseArgs(), p.preparePose),
-		p.physical("execute_plan", "Runs a plan made by plan_joints or plan_pose, exactly as planned and rehearsed.", "Moves the arm along a plan made before.", planIDArgs(), p.preparePlan),
+		p.physical("move_path", "Moves the tool on straight lines through waypoints, with rest at each; a base turns, drives straight and turns.", "Moves the arm so that its tool follows straight lines.", pathArgs(), p.preparePath),
+		p.physical("execute_plan", "Runs a plan made by plan_joints, plan_pose or plan_path, exactly as planned and rehearsed.", "Moves the arm along a plan made before.", planIDArgs(), p.preparePlan),
 		p.physical("home", "Moves all joints to the description's home pose.", "Moves the whole arm to its home pose.", gate.Obj(speedScale()), p.prepareHome),
 		p.physical("gripper", "Opens or closes the gripper; closing may end early on an object.", "Opens or closes the gripper.", gripperArgs(), p.prepareGripper),
+		p.physical("drive", "Drives a base along one arc at a given speed for a given time.", "Drives the robot's base along an arc.", driveArgs(), p.prepareDrive),
 		p.physical("jog", "Moves one joint by an amount from where it stands, straight, while all others hold.", "Moves one joint by a small amount.", gate.Obj(append(jogFields(), speedScale())...), p.prepareJog),
 		p.physical("reference", "Moves a joint that counts steps slowly towards its reference switch, to find out where it is. Until every such joint has found its switch no other motion is possible.", "Moves a joint slowly until it finds its reference switch; where it is isn't known before.", gate.Obj(referenceFields()...), p.prepareReference),
 		p.command("set_actuator", "Sets an actuator beside the joints (LED, relay, PWM, motor), in the unit and range that list_actuators states.", "Sets an output of the robot.", actuatorArgs(), p.prepareSetActuator),

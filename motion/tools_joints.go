@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/motion/planning"
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -52,6 +53,17 @@ func (p *Planner) toJoints(ctx context.Context, a *arm, positions map[string]flo
 	if err != nil {
 		return nil, err
 	}
+	arc, wheels, err := a.wheelArc(from, to, positions)
+	if err != nil {
+		return nil, err
+	}
+	if wheels {
+		v, err := a.view(st, false)
+		if err != nil {
+			return nil, err
+		}
+		return p.arcs(ctx, a, st, v, from, []planning.Arc{arc}, scale, nil)
+	}
 	return p.move(ctx, a, st, from, to, scale, nil)
 }
 
@@ -59,6 +71,13 @@ func (p *Planner) toHome(ctx context.Context, a *arm, scale *float64, ready bool
 	st, err := a.ready(ctx, ready)
 	if err != nil {
 		return nil, err
+	}
+	if a.Model.Base != nil {
+		v, err := a.view(st, false)
+		if err != nil {
+			return nil, err
+		}
+		return p.baseHome(ctx, a, st, v, a.startOf(st), scale)
 	}
 	return p.move(ctx, a, st, a.startOf(st), a.Model.Home, scale, nil)
 }
@@ -81,7 +100,7 @@ func (p *Planner) prepareJog(ctx context.Context, call gate.Call, a *arm) (*move
 // how far it could go, since no other joint may move.
 func (p *Planner) jog(ctx context.Context, a *arm, joint string, delta float64, scale *float64, ready bool) (*moveAction, error) {
 	i := a.Model.ActiveIndex(joint)
-	if i < 0 {
+	if i < 0 || a.Model.Base.Carries(i) {
 		return nil, a.notMovable("joint", joint)
 	}
 	st, err := a.ready(ctx, ready)
@@ -94,6 +113,10 @@ func (p *Planner) jog(ctx context.Context, a *arm, joint string, delta float64, 
 	v, err := a.view(st, false)
 	if err != nil {
 		return nil, err
+	}
+	if a.isWheel(i) {
+		arc := planning.Arc{Left: to[a.Model.Base.Left] - from[a.Model.Base.Left], Right: to[a.Model.Base.Right] - from[a.Model.Base.Right]}
+		return p.arcs(ctx, a, st, v, from, []planning.Arc{arc}, scale, nil)
 	}
 	if a.isInside(to) {
 		if _, err := v.lines.CheckSegment(from, to); err != nil {

@@ -50,6 +50,9 @@ func (p *Planner) poseAction(ctx context.Context, call gate.Call, a *arm, ready 
 	if err != nil {
 		return nil, err
 	}
+	if a.onBase(target.Tip) {
+		return p.baseThrough(ctx, a, st, v, from, []planning.Target{target}, in.SpeedScale, nil)
+	}
 	sol, err := v.planner.IK(ctx, target, from, p.rng(from, in.Position[:]))
 	if err != nil {
 		return nil, err

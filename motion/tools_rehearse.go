@@ -13,6 +13,7 @@ type rehearseInput struct {
 	Gripper    *float64           `json:"gripper"`
 	Home       *bool              `json:"home"`
 	Jog        *jogInput          `json:"jog"`
+	Drive      *driveInput        `json:"drive"`
 	Reference  *referenceInput    `json:"reference"`
 	SpeedScale *float64           `json:"speed_scale"`
 }
@@ -23,7 +24,7 @@ func (p *Planner) rehearse(ctx context.Context, call gate.Call, a *arm) (any, er
 		return nil, err
 	}
 	given := 0
-	for _, g := range []bool{in.PlanID != nil, in.Positions != nil, in.Gripper != nil, in.Home != nil, in.Jog != nil, in.Reference != nil} {
+	for _, g := range []bool{in.PlanID != nil, in.Positions != nil, in.Gripper != nil, in.Home != nil, in.Jog != nil, in.Drive != nil, in.Reference != nil} {
 		if g {
 			given++
 		}
@@ -41,6 +42,9 @@ func (p *Planner) rehearse(ctx context.Context, call gate.Call, a *arm) (any, er
 		act, err = p.grip(ctx, a, *in.Gripper, nil, in.SpeedScale, false)
 	case in.Jog != nil:
 		act, err = p.jog(ctx, a, in.Jog.Joint, in.Jog.Delta, in.SpeedScale, false)
+	case in.Drive != nil:
+		in.Drive.SpeedScale = in.SpeedScale
+		act, err = p.drive(ctx, a, *in.Drive, false)
 	case in.Reference != nil:
 		act, err = p.reference(ctx, a, *in.Reference, false)
 	case !*in.Home:

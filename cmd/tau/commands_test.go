@@ -35,6 +35,7 @@ func TestToolsListsTheCatalog(t *testing.T) {
 	}
 	for name, tier := range map[string]int{
 		"robot_describe": 0, "robot_state": 0, "list_actuators": 0, "plan_joints": 0, "plan_pose": 0, "rehearse": 0, "scene_describe": 0, "scene_add": 1, "scene_remove": 1, "jog": 2, "set_actuator": 2,
+		"plan_path": 0, "move_path": 2, "drive": 2, "reference": 2,
 		"call_status": 0, "session_status": 0, "current_time": 0, "stop": 1, "estop": 1, "cancel_call": 1,
 		"move_joints": 2, "move_pose": 2, "execute_plan": 2, "home": 2, "gripper": 2, "torque_on": 2, "torque_off": 2,
 		"estop_reset": 2, "demo_physical_action": 2,
