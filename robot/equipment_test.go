@@ -126,6 +126,7 @@ func TestEquipRefuses(t *testing.T) {
 		{5, "the switch at 0.099 m isn't within the joint's limits", func(e *robot.Equipment) { e.References[0].Switch = 0.099 }},
 		{5, "the switch at NaN m isn't", func(e *robot.Equipment) { e.References[0].Switch = nan }},
 		{5, "the switch at 0.5 rad isn't within", func(e *robot.Equipment) { e.References[0].Joint = "mast" }}, // unbounded
+		{5, "the switch at 0 rad isn't within", func(e *robot.Equipment) { e.References[0].Joint, e.References[0].Switch = "mast", 0 }},
 		{5, "(value 0.21 m/s, limit 0.2 m/s)", func(e *robot.Equipment) { e.References[0].Speed = 0.21 }},
 		{5, "must be above 0", func(e *robot.Equipment) { e.References[0].Speed = 0 }},
 		{5, "must be above 0", func(e *robot.Equipment) { e.References[0].Speed = nan }},

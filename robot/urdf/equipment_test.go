@@ -105,6 +105,7 @@ func TestEquipmentRefused(t *testing.T) {
 		{"actuators:\n  a: &a {}\n  b: *a\n", 2, "anchors"},
 		{"actuators:\n  ? [a]\n  : 1\n", 2, "keys that are not words"},
 		{lamp("on_stop: off", "on_stop: hold"), 8, `on_stop is "hold"; off or unchanged is due`},
+		{lamp("on_stop: off", "on_stop: !later off"), 8, "off or unchanged is due"},
 		{lamp("on_stop: off", "on_stop: false"), 8, `on_stop is "false"`},
 		{lamp("on_stop: off", "on_stop: {off: off}"), 8, "off or unchanged is due"},
 		{lamp("on_lost_link: unchanged", "on_lost_link: OFF"), 9, `on_lost_link is "OFF"`},
@@ -128,9 +129,12 @@ func TestEquipmentRefused(t *testing.T) {
 			require.Positive(t, f.Line)
 		}
 	}
-	_, err := urdf.ParseEquipment("a.yaml", make([]byte, urdf.MaxEquipmentBytes+1))
+	padded := func(n int) []byte { return append([]byte(lampYAML), "#"+strings.Repeat(" ", n-len(lampYAML)-1)...) }
+	_, err := urdf.ParseEquipment("a.yaml", padded(urdf.MaxEquipmentBytes))
+	require.NoError(t, err)
+	_, err = urdf.ParseEquipment("a.yaml", padded(urdf.MaxEquipmentBytes+1))
 	require.ErrorIs(t, err, robot.ErrCode(robot.CodeInvalidArgument))
-	require.Contains(t, err.Error(), "a.yaml:1: ")
+	require.ErrorContains(t, err, "a.yaml:1: the file has ")
 }
 
 // Every number of the file is a finite decimal of its own.
