@@ -10,13 +10,14 @@ import (
 // may fall below the largest that it has had, m.
 const ContactTolerance = 2e-4
 
-// A pair is in contact where it is nearer than its margin at the start of a path.
-// Such a pair is measured exactly, body by body, until even its spheres are
-// farther apart than the margin: the spheres alone could hide that a body goes
-// deeper by as much as they reach beyond it. Meshes have nothing but their
-// spheres, which stand for them here as well.
+// A pair starts in contact where it is nearer than its margin at the start of a
+// path. All along that path such a pair is measured exactly, body by body, wherever
+// its spheres are nearer than the margin: the spheres alone could hide that a body
+// goes deeper by as much as they reach beyond it, and make one that parts seem to
+// come back when it turns. Meshes have nothing but their spheres, which stand for
+// them here as well.
 
-// contactResolution is Resolution for a pair in contact. Between two evaluated
+// contactResolution is Resolution for a pair that isn't free yet. Between two evaluated
 // instants the gap changes by twice that at most, and what it needs is lowered by
 // as much below the last one, so it falls by less than three times that.
 func (c *Checker) contactResolution() float64 { return min(c.opts.Resolution, ContactTolerance/4) }
@@ -56,16 +57,26 @@ func (c *Checker) exact(d *data, p *pair) (gap float64, ok bool) {
 	return gap, true
 }
 
-// inContact replaces the distance of a pair that started in contact by the exact
-// one, or ends the contact.
-func (c *Checker) inContact(d *data, i int, dist float64) float64 {
+// measure returns the distance of a pair, any lower bound of it where that is at
+// least enough. At the start it finds out whether the pair is in contact.
+func (c *Checker) measure(d *data, i int, enough float64) float64 {
 	p := &c.pairs[i]
-	if dist >= p.margin {
-		d.contact[i] = false
-		return dist
+	if !d.contact[i] {
+		return c.clearance(d, p, enough)
 	}
-	if gap, ok := c.exact(d, p); ok {
-		return max(dist, gap)
+	if d.starting {
+		if dist := c.clearance(d, p, enough); dist >= p.margin {
+			d.contact[i] = false
+			return dist
+		}
+	}
+	gap, ok := c.exact(d, p)
+	if ok && gap < p.margin {
+		return gap
+	}
+	dist := c.clearance(d, p, enough)
+	if ok {
+		dist = max(dist, gap)
 	}
 	return dist
 }
@@ -75,7 +86,7 @@ func (d *data) verb(p *pair, i int, dist float64) string {
 	switch {
 	case d.contact[i] && d.starting:
 		return "is farther in contact at the start than noise explains, with"
-	case d.contact[i]:
+	case d.contact[i] && d.need[i] < p.margin:
 		return "is in contact at the start and may only move away, but comes nearer to"
 	case p.code == robot.CodeZoneNotGranted:
 		return "would enter the guarded zone"

@@ -34,7 +34,7 @@ type data struct {
 	least  float64
 	// By pair: how much its distance may shrink before it has to be looked at
 	// again; the distance it needs when it is; how fast it can shrink; whether it
-	// was in contact at the start and still is.
+	// was in contact at the start.
 	slack, need, rate []float64
 	contact           []bool
 	starting          bool // the start is being evaluated
@@ -216,10 +216,7 @@ func (c *Checker) evaluateAll(d *data, at float64) error {
 // distance in slack.
 func (c *Checker) evaluate(d *data, i int, at float64) float64 {
 	p := &c.pairs[i]
-	dist := c.clearance(d, p, max(d.best.Distance, farAway, 2*p.margin))
-	if d.contact[i] {
-		dist = c.inContact(d, i, dist)
-	}
+	dist := c.measure(d, i, max(d.best.Distance, farAway, 2*p.margin))
 	if dist < d.best.Distance {
 		d.best = robot.Clearance{Distance: dist, A: p.a, B: p.b, At: at}
 	}
@@ -231,12 +228,10 @@ func (c *Checker) evaluate(d *data, i int, at float64) float64 {
 // much of the distance may be used up before the next look.
 func (c *Checker) settle(d *data, i int, dist float64) {
 	resolution := c.opts.Resolution
-	if d.contact[i] {
-		resolution = c.contactResolution()
-	}
 	if m := c.pairs[i].margin; dist >= m {
 		d.need[i] = m
-	} else {
+	} else if d.need[i] < m {
+		resolution = c.contactResolution()
 		d.need[i] = max(d.need[i], dist-resolution)
 	}
 	d.slack[i] = dist - d.need[i] + resolution
@@ -332,7 +327,7 @@ func (c *Checker) follow(d *data, p *piece, t0 float64) error {
 		c.kin.FrameFK(d.frames, d.q)
 		for i := range c.pairs {
 			// Pairs that are nearly due are looked at now, with these frames.
-			if d.slack[i] > c.opts.Resolution/4 || d.contact[i] && d.slack[i] > c.contactResolution()/4 {
+			if d.slack[i] > c.opts.Resolution/4 || d.need[i] < c.pairs[i].margin && d.slack[i] > c.contactResolution()/4 {
 				continue
 			}
 			dist := c.evaluate(d, i, t0+t)
