@@ -126,9 +126,8 @@ func (w *way) run(start []float64) ([]trajectory.Curve, error) {
 	var segments []robot.Segment
 	for k := range w.goals {
 		s := w.p.newSolver(w.goals[k].tip)
-		depends := len(s.joints)
 		s.joints = slices.DeleteFunc(s.joints, w.p.belongs)
-		if depends > 0 && len(s.joints) == 0 {
+		if w.p.m.Base != nil && len(s.joints) == 0 {
 			return nil, robot.Errf(robot.CodeNotSupported, w.p.m.Links[w.goals[k].tip].Name, "only the base moves this link, and a base drives (Drive, BaseTo)")
 		}
 		w.p.tree.FK(s.d, q)
