@@ -15,6 +15,9 @@ const (
 	Approved Decision = 0xA5 // not a small number, so that nothing becomes it by accident
 	Rejected Decision = 0x01
 	TimedOut Decision = 0x02
+	// Void is an answer that doesn't count: too early, pasted, nobody there. It refuses
+	// as Rejected does, but no person has refused, so the call may be asked again (G33).
+	Void Decision = 0x03
 )
 
 // Request is what an approver is asked. It is a deep copy; changing it changes nothing.

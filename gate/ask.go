@@ -168,6 +168,8 @@ func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) verdi
 		return g.timedOut(c, w.reason)
 	case w.decision == Rejected:
 		return g.rejected(c, verdict{reason: string(w.reason), person: true})
+	case w.decision == Void:
+		return g.uncounted(c, w.reason)
 	case w.decision != Approved:
 		return g.rejected(c, verdict{reason: "the decision has no meaning"})
 	case g.lapsed(m):
@@ -182,6 +184,15 @@ func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) verdi
 func (g *Gate) rejected(c *call, v verdict) verdict {
 	v.err = &Error{Code: CodeNotApproved, Text: notApprovedText(c.inv.Tool)}
 	v.approval, v.decision, v.state = ApprovalRejected, "rejected", RequestRejected
+	return v
+}
+
+// uncounted is a refusal for want of an answer that counts. The caller is told why.
+func (g *Gate) uncounted(c *call, reason Reason) verdict {
+	v := g.rejected(c, verdict{reason: string(reason)})
+	if reason != "" {
+		v.err.Text += " No answer was counted (" + clip(string(reason), 128) + "); nobody has refused it."
+	}
 	return v
 }
 

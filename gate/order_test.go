@@ -205,6 +205,23 @@ func TestG33_ATimeoutIsNoRefusal(t *testing.T) {
 	})
 }
 
+// An answer that doesn't count refuses the call, says why, and is no person's refusal.
+func TestG33_AnAnswerThatDoesntCountIsNoRefusal(t *testing.T) {
+	s := gatetest.Script(t, gatetest.Step{Decision: gate.Void, Reason: "within 0.5 s of the card's end"}, gatetest.Step{Decision: gate.Void}, gatetest.Approve())
+	r := newRig(t, s)
+	defer r.close()
+	a := r.call("move", `{"to":1}`)
+	require.Equal(t, gate.CodeNotApproved, a.Code)
+	require.Equal(t, gate.ApprovalRejected, a.Approval)
+	require.Equal(t, refusedText+" No answer was counted (within 0.5 s of the card's end); nobody has refused it.", a.Text)
+	require.Equal(t, refusedText, r.call("move", `{"to":1}`).Text)
+	require.Zero(t, r.arm.ran.Load())
+	require.Equal(t, gate.StatusOK, r.call("move", `{"to":1}`).Status, "it may be asked again at once")
+	e := r.sink.of("approval")[0]
+	require.Equal(t, "rejected", e.Decision)
+	require.Equal(t, "within 0.5 s of the card's end", e.Reason)
+}
+
 // One yes is one call, however many identical ones wait (case 52).
 func TestG33_Case52_OneYesServesOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

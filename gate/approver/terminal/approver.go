@@ -14,7 +14,9 @@ import (
 // was typed until then wasn't an answer to what is on the screen.
 const Arming = 500 * time.Millisecond
 
-// The reasons that are recorded. Only ReasonAnswered can come with an approval.
+// The reasons that are recorded. Only ReasonAnswered can come with an approval. A
+// person refuses with ReasonAnswered, ReasonEOF and ReasonInterrupted; every other one
+// says that there was no answer that counts.
 const (
 	ReasonAnswered       gate.Reason = "answered"
 	ReasonEOF            gate.Reason = "eof"
@@ -51,11 +53,12 @@ func (*Approver) Name() string { return "terminal" }
 // Decide shows the card and waits for the answer. It approves only on a line y,
 // yes, e or evet (any case, blanks around it ignored) that a person typed, without
 // a paste, at least Arming after the end of the card had been shown and before
-// the request expires; every other answer refuses, for good. When ctx ends, the
-// card is taken away with a line that says so.
+// the request expires; every other answer refuses, for good. One that comes too early
+// to be an answer, and isn't a no, was pasted or came too late is no person's refusal
+// either ([gate.Void]). When ctx ends, the card is taken away with a line that says so.
 func (a *Approver) Decide(ctx context.Context, req gate.Request) (gate.Decision, gate.Reason, error) {
 	if a.console == nil || !a.console.Interactive() {
-		return gate.Rejected, ReasonNotInteractive, nil
+		return gate.Void, ReasonNotInteractive, nil
 	}
 	select {
 	case a.turn <- struct{}{}:
@@ -70,7 +73,7 @@ func (a *Approver) Decide(ctx context.Context, req gate.Request) (gate.Decision,
 			d, r := ended(ctx)
 			return d, r, nil
 		}
-		return gate.Rejected, ReasonNotShown, fmt.Errorf("terminal: %w", err)
+		return gate.Void, ReasonNotShown, fmt.Errorf("terminal: %w", err)
 	}
 	defer view.Close(notice("taken away")) // also if something below panics
 	select {
@@ -80,7 +83,7 @@ func (a *Approver) Decide(ctx context.Context, req gate.Request) (gate.Decision,
 			break
 		}
 		if !ok {
-			return gate.Rejected, ReasonNoAnswer, nil
+			return gate.Void, ReasonNoAnswer, nil
 		}
 		d, r := judge(answer, view.Shown(), req.Expiry)
 		return d, r, nil
@@ -98,6 +101,15 @@ func Early(at, shown time.Time) bool {
 	return shown.IsZero() || at.Sub(shown) < Arming
 }
 
+// No reports whether a line says no, in English or Turkish. It counts at any time.
+func No(text string) bool {
+	switch strings.ToLower(strings.Trim(text, " \t")) {
+	case "n", "no", "h", "hayır", "hayir":
+		return true
+	}
+	return false
+}
+
 // judge is the whole rule.
 func judge(a Answer, shown, expiry time.Time) (gate.Decision, gate.Reason) {
 	switch a.Kind {
@@ -107,19 +119,22 @@ func judge(a Answer, shown, expiry time.Time) (gate.Decision, gate.Reason) {
 	case Interrupted:
 		return gate.Rejected, ReasonInterrupted
 	case Suspended:
-		return gate.Rejected, ReasonSuspended
+		return gate.Void, ReasonSuspended
 	default:
-		return gate.Rejected, ReasonNoAnswer
+		return gate.Void, ReasonNoAnswer
 	}
-	switch {
-	case shown.IsZero(), a.At.IsZero(), a.At.Before(shown):
-		return gate.Rejected, ReasonBeforeEnd
-	case Early(a.At, shown):
-		return gate.Rejected, ReasonTooEarly
+	if No(a.Text) {
+		return gate.Rejected, ReasonAnswered
+	}
+	switch after := a.At.Sub(shown); {
+	case shown.IsZero(), a.At.IsZero(), after < 0:
+		return gate.Void, ReasonBeforeEnd
+	case after < Arming:
+		return gate.Void, ReasonTooEarly
 	case a.Pasted:
-		return gate.Rejected, ReasonPasted
+		return gate.Void, ReasonPasted
 	case !expiry.IsZero() && !a.At.Before(expiry):
-		return gate.Rejected, ReasonExpired
+		return gate.Void, ReasonExpired
 	}
 	switch strings.ToLower(strings.Trim(a.Text, " \t")) {
 	case "y", "yes", "e", "evet":

@@ -84,6 +84,9 @@ func TestG30_OnlyYesApproves(t *testing.T) {
 		want   gate.Decision
 		reason gate.Reason
 	}{
+		"early no":      {typed("No ", 0), gate.Rejected, terminal.ReasonAnswered},
+		"no ahead":      {typed("hayır", -time.Second), gate.Rejected, terminal.ReasonAnswered},
+		"pasted no":     {terminal.Answer{Kind: terminal.Typed, Text: "n", At: shown.Add(late), Pasted: true}, gate.Rejected, terminal.ReasonAnswered},
 		"y":             {typed("y", late), gate.Approved, terminal.ReasonAnswered},
 		"Y":             {typed("Y", late), gate.Approved, terminal.ReasonAnswered},
 		"yes":           {typed(" YeS\t", late), gate.Approved, terminal.ReasonAnswered},
@@ -97,13 +100,13 @@ func TestG30_OnlyYesApproves(t *testing.T) {
 		"full width":    {typed("ｙ", late), gate.Rejected, terminal.ReasonAnswered},
 		"Kelvin-like":   {typed("yeſ", late), gate.Rejected, terminal.ReasonAnswered},
 		"two lines":     {typed("y\ny", late), gate.Rejected, terminal.ReasonAnswered},
-		"zero answer":   {terminal.Answer{Text: "y", At: shown.Add(late)}, gate.Rejected, terminal.ReasonNoAnswer},
-		"unknown kind":  {terminal.Answer{Kind: 99, Text: "y", At: shown.Add(late)}, gate.Rejected, terminal.ReasonNoAnswer},
-		"pasted":        {terminal.Answer{Kind: terminal.Typed, Text: "y", At: shown.Add(late), Pasted: true}, gate.Rejected, terminal.ReasonPasted},
-		"no time":       {terminal.Answer{Kind: terminal.Typed, Text: "y"}, gate.Rejected, terminal.ReasonBeforeEnd},
+		"zero answer":   {terminal.Answer{Text: "y", At: shown.Add(late)}, gate.Void, terminal.ReasonNoAnswer},
+		"unknown kind":  {terminal.Answer{Kind: 99, Text: "y", At: shown.Add(late)}, gate.Void, terminal.ReasonNoAnswer},
+		"pasted":        {terminal.Answer{Kind: terminal.Typed, Text: "y", At: shown.Add(late), Pasted: true}, gate.Void, terminal.ReasonPasted},
+		"no time":       {terminal.Answer{Kind: terminal.Typed, Text: "y"}, gate.Void, terminal.ReasonBeforeEnd},
 		"interrupted":   {terminal.Answer{Kind: terminal.Interrupted, Text: "y", At: shown.Add(late)}, gate.Rejected, terminal.ReasonInterrupted},
-		"suspended":     {terminal.Answer{Kind: terminal.Suspended, Text: "y", At: shown.Add(late)}, gate.Rejected, terminal.ReasonSuspended},
-		"after expiry":  {typed("y", time.Hour), gate.Rejected, terminal.ReasonExpired},
+		"suspended":     {terminal.Answer{Kind: terminal.Suspended, Text: "y", At: shown.Add(late)}, gate.Void, terminal.ReasonSuspended},
+		"after expiry":  {typed("y", time.Hour), gate.Void, terminal.ReasonExpired},
 		"before expiry": {typed("y", time.Hour-1), gate.Approved, terminal.ReasonAnswered},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +129,7 @@ func TestCase57_TypedAheadNeverApproves(t *testing.T) {
 	} {
 		d, r, err := terminal.New(&console{answer: []terminal.Answer{typed("y", after)}}).Decide(t.Context(), gate.Request{})
 		require.NoError(t, err)
-		require.Equal(t, gate.Rejected, d, after)
+		require.Equal(t, gate.Void, d, "%v: neither a yes nor a person's no", after)
 		require.Equal(t, reason, r, after)
 	}
 }
@@ -147,17 +150,18 @@ func TestG30_EachReasonIsItsOwn(t *testing.T) {
 func TestCase58_EndOfInputRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		con    terminal.Console
+		want   gate.Decision
 		reason gate.Reason
 		err    string
 	}{
-		"eof":             {&console{answer: []terminal.Answer{{Kind: terminal.EndOfInput, Text: "y", At: shown.Add(time.Minute)}}}, terminal.ReasonEOF, ""},
-		"not interactive": {&console{deaf: true, answer: []terminal.Answer{typed("y", time.Minute)}}, terminal.ReasonNotInteractive, ""},
-		"closed":          {&console{hang: true}, terminal.ReasonNoAnswer, ""},
-		"write error":     {&console{broken: errors.New("tty gone")}, terminal.ReasonNotShown, "terminal: tty gone"},
-		"none":            {nil, terminal.ReasonNotInteractive, ""},
+		"eof":             {&console{answer: []terminal.Answer{{Kind: terminal.EndOfInput, Text: "y", At: shown.Add(time.Minute)}}}, gate.Rejected, terminal.ReasonEOF, ""},
+		"not interactive": {&console{deaf: true, answer: []terminal.Answer{typed("y", time.Minute)}}, gate.Void, terminal.ReasonNotInteractive, ""},
+		"closed":          {&console{hang: true}, gate.Void, terminal.ReasonNoAnswer, ""},
+		"write error":     {&console{broken: errors.New("tty gone")}, gate.Void, terminal.ReasonNotShown, "terminal: tty gone"},
+		"none":            {nil, gate.Void, terminal.ReasonNotInteractive, ""},
 	} {
 		d, r, err := terminal.New(c.con).Decide(t.Context(), gate.Request{})
-		require.Equal(t, gate.Rejected, d, name)
+		require.Equal(t, c.want, d, name)
 		require.Equal(t, c.reason, r, name)
 		if c.err != "" {
 			require.EqualError(t, err, c.err)
@@ -167,7 +171,7 @@ func TestCase58_EndOfInputRefuses(t *testing.T) {
 	}
 	d, r, err := (&terminal.Approver{}).Decide(t.Context(), gate.Request{})
 	require.NoError(t, err)
-	require.Equal(t, gate.Rejected, d)
+	require.Equal(t, gate.Void, d)
 	require.Equal(t, terminal.ReasonNotInteractive, r)
 }
 

@@ -129,12 +129,8 @@ func reasonText(e gate.Event) string {
 	switch gate.Reason(e.Reason) {
 	case terminal.ReasonAnswered:
 		why = "the answer wasn't y, yes, e or evet"
-	case terminal.ReasonPasted:
-		why = "a pasted answer doesn't count"
-	case terminal.ReasonTooEarly, terminal.ReasonBeforeEnd:
-		why = "the answer was no"
-	case terminal.ReasonEOF, terminal.ReasonInterrupted, terminal.ReasonSuspended, terminal.ReasonExpired:
-	default: // the gate's own, whose text the answer has
+	case terminal.ReasonEOF, terminal.ReasonInterrupted:
+	default: // no person's refusal: the answer's own text says what it was
 		return ""
 	}
 	if e.Decision == "approved" {

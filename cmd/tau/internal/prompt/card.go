@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tau-robot/tau/gate/approver/terminal"
@@ -66,8 +65,7 @@ const notCounted = "  (not counted: the card hadn't been there for half a second
 // says so: the card stays open, and a person has to wait again for as long, so that
 // keys that repeat themselves never get through. A no counts at any time.
 func (p *Prompt) notYet(text string, at time.Time) bool {
-	switch strings.ToLower(strings.TrimSpace(text)) {
-	case "n", "no", "h", "hayır", "hayir":
+	if terminal.No(text) {
 		return false
 	}
 	p.mu.Lock()

@@ -43,7 +43,11 @@ func TestG30_AnythingElseRefuses(t *testing.T) {
 		ch := r.question(t.Context(), "move_joints")
 		r.clock.add(time.Minute)
 		r.typeIn(in)
-		require.Equal(t, decision{gate.Rejected, reason, nil}, r.decided(ch), "%q", in)
+		want := gate.Rejected
+		if reason == terminal.ReasonPasted {
+			want = gate.Void // it refuses, and is no person's refusal
+		}
+		require.Equal(t, decision{want, reason, nil}, r.decided(ch), "%q", in)
 		r.settle()
 	}
 	r.noLine()
@@ -79,7 +83,7 @@ func TestCase57_TypedBeforeTheCardIsNoAnswer(t *testing.T) {
 	for _, no := range []string{"n\r", "NO\r", " hayır \r"} {
 		ch = r.question(t.Context(), "move_joints")
 		r.typeIn(no)
-		require.Equal(t, decision{gate.Rejected, terminal.ReasonTooEarly, nil}, r.decided(ch))
+		require.Equal(t, decision{gate.Rejected, terminal.ReasonAnswered, nil}, r.decided(ch))
 	}
 }
 
@@ -198,7 +202,7 @@ func TestCase58_HangupRefuses(t *testing.T) {
 	require.ErrorIs(t, r.end(), ErrHangup)
 	d, reason, err := r.ask.Decide(t.Context(), gate.Request{})
 	require.ErrorContains(t, err, "no terminal to ask at")
-	require.Equal(t, gate.Rejected, d)
+	require.Equal(t, gate.Void, d)
 	require.Equal(t, terminal.ReasonNotShown, reason)
 }
 
@@ -230,7 +234,7 @@ func TestG6_StopTypedAtACardStops(t *testing.T) {
 	ch := r.question(t.Context(), "move_joints")
 	r.typeIn("stop\r")
 	require.Equal(t, "stop", r.line())
-	require.Equal(t, gate.Rejected, r.decided(ch).d)
+	require.Equal(t, gate.Void, r.decided(ch).d)
 }
 
 func TestG30_SecondCardWaitsForTheFirst(t *testing.T) {

@@ -66,7 +66,7 @@ func TestCase58_NobodyIsAskedWithoutATerminal(t *testing.T) {
 	require.NoError(t, err)
 	d, reason, err := terminal.New(p).Decide(t.Context(), gate.Request{})
 	require.NoError(t, err)
-	require.Equal(t, gate.Rejected, d)
+	require.Equal(t, gate.Void, d)
 	require.Equal(t, terminal.ReasonNotInteractive, reason)
 	_, err = p.OpenCard(t.Context(), "x\n", "y")
 	require.Error(t, err)

@@ -235,7 +235,7 @@ func TestRun_CtrlZStopsFirst(t *testing.T) {
 	result <- errors.New("no shell")
 	ch := r.question(t.Context(), "home")
 	r.typeIn("y\x1a")
-	require.Equal(t, decision{gate.Rejected, terminal.ReasonSuspended, nil}, r.decided(ch))
+	require.Equal(t, decision{gate.Void, terminal.ReasonSuspended, nil}, r.decided(ch))
 	require.Equal(t, "stopped", <-order)
 	require.Equal(t, "suspended", <-order)
 	require.Equal(t, "resumed", <-order)
