@@ -45,15 +45,17 @@ type Session struct {
 // opt-in that is in force. The zero value permits nothing and takes no sessions.
 // All methods may be called from any goroutine and none blocks.
 type Sessions struct {
-	mu  sync.Mutex
-	now func() time.Time
-	all map[string]*session
+	mu   sync.Mutex
+	now  func() time.Time
+	boot func() time.Duration // nil: none
+	all  map[string]*session
 }
 
 type session struct {
 	created time.Time
 	optIn   *OptIn
 	length  time.Duration
+	booted  time.Duration // what boot said at the grant
 	ended   chan struct{} // closed when the opt-in was revoked, replaced or found expired
 	expired bool          // the last opt-in ran out, rather than being revoked or never given
 }
@@ -63,6 +65,21 @@ type session struct {
 // clock says so.
 func NewSessions(now func() time.Time) *Sessions {
 	return &Sessions{now: now, all: map[string]*session{}}
+}
+
+// CountSleep gives the set a clock that says how long ago the machine started, the
+// time that it slept included: an opt-in then ends by it as well, so that neither a
+// sleep nor a wall clock that was set back meanwhile prolongs one. Opt-ins that are in
+// force end. nil takes the clock away.
+func (s *Sessions) CountSleep(boot func() time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.all {
+		if x.optIn != nil {
+			x.end(true)
+		}
+	}
+	s.boot = boot
 }
 
 // CheckSessionName refuses what isn't 1 to 64 of the characters A-Z, a-z, 0-9, _ and -.
@@ -161,6 +178,9 @@ func (s *Sessions) OptIn(o OptIn, d time.Duration) (OptIn, error) {
 	o.Expires = o.Granted.Add(d)
 	held := o
 	x.optIn, x.length, x.expired, x.ended = &held, d, false, make(chan struct{})
+	if s.boot != nil {
+		x.booted = s.boot()
+	}
 	return o, nil
 }
 
@@ -195,7 +215,7 @@ func (s *Sessions) Watch(name string) (left time.Duration, ended <-chan struct{}
 		return 0, nil, err
 	}
 	x := s.all[name]
-	return x.length - x.elapsed(s.now()), x.ended, nil
+	return x.length - s.elapsed(x, s.now()), x.ended, nil
 }
 
 // check says whether an opt-in is in force, and ends one that ran out, so that a
@@ -204,7 +224,7 @@ func (s *Sessions) check(name string) error {
 	x := s.all[name]
 	if x != nil && x.optIn != nil {
 		now := s.now()
-		if wall := now.Round(0).Sub(x.optIn.Granted.Round(0)); x.elapsed(now) >= x.length || wall < -clockSlack {
+		if wall := now.Round(0).Sub(x.optIn.Granted.Round(0)); s.elapsed(x, now) >= x.length || wall < -clockSlack {
 			x.end(true)
 		}
 	}
@@ -219,11 +239,19 @@ func (s *Sessions) check(name string) error {
 	return Errf(CodeNotOptedIn, "session", "session %q is simulated; moving a real robot needs its opt-in", name)
 }
 
-// elapsed returns the longer of what the monotonic and the wall clock say has
-// passed since the grant: the one stands still while the machine sleeps, the
-// other may be set back.
-func (x *session) elapsed(now time.Time) time.Duration {
-	return max(now.Sub(x.optIn.Granted), now.Round(0).Sub(x.optIn.Granted.Round(0)))
+// elapsed returns the longest of what the clocks say has passed since the grant: the
+// monotonic one stands still while the machine sleeps, the wall clock may be set
+// back. A boot clock that runs backwards is none that an opt-in can rest on.
+func (s *Sessions) elapsed(x *session, now time.Time) time.Duration {
+	d := max(now.Sub(x.optIn.Granted), now.Round(0).Sub(x.optIn.Granted.Round(0)))
+	if s.boot == nil {
+		return d
+	}
+	slept := s.boot() - x.booted
+	if slept < 0 {
+		return x.length
+	}
+	return max(d, slept)
 }
 
 func (x *session) end(expired bool) {

@@ -186,6 +186,43 @@ func TestClockSetBackNeverProlongs(t *testing.T) {
 	code(t, robot.CodeOptInExpired, s.Permit("a"))
 }
 
+// A machine that slept while its wall clock was set back: only the boot clock knows.
+func TestSleepNeverProlongs(t *testing.T) {
+	wall, boot := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), 5*time.Minute
+	s := robot.NewSessions(func() time.Time { return wall })
+	_, err := s.New("a")
+	require.NoError(t, err)
+	s.CountSleep(func() time.Duration { return boot })
+	grant := func() <-chan struct{} {
+		_, err := s.OptIn(consent, time.Hour)
+		require.NoError(t, err)
+		_, ended, err := s.Watch("a")
+		require.NoError(t, err)
+		return ended
+	}
+	grant()
+	boot += time.Hour - time.Second
+	left, _, err := s.Watch("a")
+	require.NoError(t, err)
+	require.Equal(t, time.Second, left)
+	boot += time.Second
+	code(t, robot.CodeOptInExpired, s.Permit("a"))
+	boot -= time.Hour
+	code(t, robot.CodeOptInExpired, s.Permit("a")) // ended stays ended
+
+	grant()
+	boot--
+	code(t, robot.CodeOptInExpired, s.Permit("a"))
+
+	ended := grant()
+	s.CountSleep(nil) // another clock can't say how old an opt-in is
+	<-ended
+	code(t, robot.CodeOptInExpired, s.Permit("a"))
+	grant()
+	boot += 2 * time.Hour
+	require.NoError(t, s.Permit("a"))
+}
+
 // shiftWall moves the wall clock of a time. Only a time without a monotonic
 // reading can be moved apart from it, which is what a machine that slept shows.
 func shiftWall(t time.Time, by time.Duration) time.Time {

@@ -129,6 +129,7 @@ func (h *Host) openEvents() error {
 		return err
 	}
 	h.all = robot.NewSessions(h.setup.Now)
+	h.all.CountSleep(bootClock())
 	if _, err := h.all.New(h.setup.Session); err != nil {
 		return err
 	}
