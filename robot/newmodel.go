@@ -336,15 +336,15 @@ func (b *modelBuilder) setGripper(name string, a int, set *groupSet) {
 // semantics disable.
 func (b *modelBuilder) allowed() error {
 	m := b.m
-	// Gathered with repeats: of 2,000 links fixed to each other there are two million
-	// pairs, which a set would take seconds over.
+	// Gathered with repeats and nearly in order: of 2,000 links fixed to each other
+	// there are two million pairs, over which a set would take seconds.
 	add := func(x, y int) {
 		if x != y {
 			m.Allowed = append(m.Allowed, [2]int{min(x, y), max(x, y)})
 		}
 	}
 	rigid := make([]int, len(m.Links)) // the topmost link that each is fixed to
-	byRigid := map[int][]int{}
+	byRigid := map[int][]int{}         // links with bodies by that
 	for i := range rigid {
 		rigid[i] = i
 	}
@@ -352,23 +352,30 @@ func (b *modelBuilder) allowed() error {
 		if j.Type == Fixed {
 			rigid[j.Child] = rigid[j.Parent]
 		}
-		add(j.Parent, j.Child)
-		if up := m.bodyAbove(j); up >= 0 {
+	}
+	pairs := 0
+	for i := range m.Links {
+		if len(m.Links[i].Colliders) > 0 {
+			pairs += len(byRigid[rigid[i]])
+			byRigid[rigid[i]] = append(byRigid[rigid[i]], i)
+		}
+	}
+	m.Allowed = make([][2]int, 0, pairs+2*len(m.Joints))
+	both := func(x, y int) bool { // are among those pairs
+		return rigid[x] == rigid[y] && len(m.Links[x].Colliders) > 0 && len(m.Links[y].Colliders) > 0
+	}
+	for _, j := range m.Joints {
+		if !both(j.Parent, j.Child) {
+			add(j.Parent, j.Child)
+		}
+		if up := m.bodyAbove(j); up >= 0 && !both(up, j.Child) {
 			add(up, j.Child)
 		}
 	}
-	for i := range m.Links {
-		byRigid[rigid[i]] = append(byRigid[rigid[i]], i)
-	}
 	for _, links := range byRigid {
 		for i, x := range links {
-			if len(m.Links[x].Colliders) == 0 {
-				continue
-			}
 			for _, y := range links[i+1:] {
-				if len(m.Links[y].Colliders) > 0 {
-					add(x, y)
-				}
+				add(x, y)
 			}
 		}
 	}
