@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,9 +18,7 @@ import (
 const (
 	tokenPrefix = "tau_"
 	tokenBytes  = 32
-	// maxTokenFile bounds a token file: one token and two names of at most 64 bytes.
-	maxTokenFile = 512
-	maxName      = 64
+	maxName     = 64
 )
 
 // Token is a bearer token and whom it stands for. Its secret shows only through
@@ -124,53 +121,6 @@ func SaveToken(path string, t Token) (err error) {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
-}
-
-// LoadToken reads what SaveToken wrote. It refuses a link, a file that others may
-// read or write, one that another user owns, and any other content.
-func LoadToken(path string) (Token, error) {
-	fail := func(err error) (Token, error) {
-		return Token{}, fmt.Errorf("mcp: token file %s: %w", filepath.Clean(path), err)
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return fail(err)
-	}
-	defer func() { _ = f.Close() }() // only read
-	info, err := f.Stat()
-	if err != nil {
-		return fail(err)
-	}
-	if !info.Mode().IsRegular() {
-		return fail(errors.New("not a regular file"))
-	}
-	if perm := info.Mode().Perm(); perm&0o077 != 0 {
-		return fail(fmt.Errorf("mode %04o lets others in; it must be 0600", perm))
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
-		return fail(fmt.Errorf("owned by uid %d, not by uid %d", st.Uid, os.Geteuid()))
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxTokenFile+1))
-	if err != nil {
-		return fail(err)
-	}
-	if len(b) > maxTokenFile {
-		return fail(fmt.Errorf("longer than %d bytes", maxTokenFile))
-	}
-	lines := strings.Split(string(b), "\n")
-	if len(lines) != 4 || lines[3] != "" {
-		return fail(errors.New("must be three lines: token, principal NAME, session NAME"))
-	}
-	principal, ok1 := strings.CutPrefix(lines[1], "principal ")
-	session, ok2 := strings.CutPrefix(lines[2], "session ")
-	if !ok1 || !ok2 {
-		return fail(errors.New("must be three lines: token, principal NAME, session NAME"))
-	}
-	t := Token{secret: lines[0], principal: principal, session: session}
-	if err := t.check(); err != nil {
-		return fail(err)
-	}
-	return t, nil
 }
 
 // TokenTable knows the tokens that open a server. It keeps only their SHA-256.

@@ -25,59 +25,21 @@ func TestTokenFile(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, tok.Bearer()+"\nprincipal agent-1\nsession bench_2\n", string(text))
-	back, err := mcp.LoadToken(path)
-	require.NoError(t, err)
-	require.Equal(t, tok, back)
 
 	other := token(t, 4, "agent-1", "bench_2")
 	require.ErrorIs(t, mcp.SaveToken(path, other), os.ErrExist, "a file that exists is never written over")
-	back, err = mcp.LoadToken(path)
+	again, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, tok, back)
+	require.Equal(t, text, again)
 
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(path, link))
-	_, err = mcp.LoadToken(link)
-	require.Error(t, err)
 	require.Error(t, mcp.SaveToken(link, other))
 	dangling := filepath.Join(t.TempDir(), "dangling")
 	target := filepath.Join(t.TempDir(), "target")
 	require.NoError(t, os.Symlink(target, dangling))
 	require.Error(t, mcp.SaveToken(dangling, other))
 	require.NoFileExists(t, target)
-
-	for _, mode := range []os.FileMode{0o640, 0o604, 0o660, 0o666, 0o601, 0o644} {
-		require.NoError(t, os.Chmod(path, mode))
-		_, err = mcp.LoadToken(path)
-		require.ErrorContains(t, err, "lets others in", mode)
-	}
-	_, err = mcp.LoadToken(t.TempDir())
-	require.Error(t, err)
-	_, err = mcp.LoadToken(filepath.Join(t.TempDir(), "none"))
-	require.ErrorIs(t, err, os.ErrNotExist)
-}
-
-func TestTokenFileContent(t *testing.T) {
-	good := token(t, 3, "a", "s").Bearer()
-	for name, text := range map[string]string{
-		"empty":         "",
-		"secret alone":  good + "\n",
-		"no last line":  good + "\nprincipal a\nsession s",
-		"a fourth line": good + "\nprincipal a\nsession s\nx\n",
-		"CRLF":          good + "\r\nprincipal a\r\nsession s\r\n",
-		"other prefix":  "tok_" + good[4:] + "\nprincipal a\nsession s\n",
-		"short":         good[:30] + "\nprincipal a\nsession s\n",
-		"bad principal": good + "\nprincipal a b\nsession s\n",
-		"no session":    good + "\nprincipal a\nsession \n",
-		"swapped":       good + "\nsession s\nprincipal a\n",
-		"huge":          good + "\nprincipal " + strings.Repeat("a", 10_000) + "\nsession s\n",
-	} {
-		path := filepath.Join(t.TempDir(), "f")
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err := mcp.LoadToken(path)
-		require.Error(t, err, name)
-		require.NotContains(t, err.Error(), good, "an error must not give the secret away")
-	}
 }
 
 func TestNewToken(t *testing.T) {
