@@ -14,6 +14,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/show"
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/terminal"
+	"github.com/tau-robot/tau/robot"
 )
 
 // console is the prompt of a run. It exists before the bridge does, because the
@@ -72,10 +73,22 @@ func (c *console) approver() gate.Approver {
 func (c *console) bind(h *Host) {
 	c.host = h
 	c.shell = shell.New(shell.Config{
-		Caller: h.Gate, Session: h.setup.Session, Principal: Operator, Joints: h.Model.JointNames(),
+		Caller: h.Gate, Session: h.setup.Session, Principal: Operator, Names: namesOf(h.Model),
 		Print: c.prompt.Print, Why: c.notices.Why,
 		Quit: func() { _ = c.prompt.Close() }, // gives the terminal back and returns at once
 	})
+}
+
+// namesOf are the names that a person may type.
+func namesOf(m *robot.Model) shell.Names {
+	n := shell.Names{Joints: m.JointNames()}
+	for i := range m.Links {
+		n.Links = append(n.Links, m.Links[i].Name)
+	}
+	for i := range m.Actuators {
+		n.Actuators = append(n.Actuators, m.Actuators[i].Name)
+	}
+	return n
 }
 
 func (c *console) handle(ctx context.Context, line string) {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -12,9 +13,8 @@ var builtins = [...]string{"help", "quit", "state", "tools"}
 
 // complete returns what the last word of line, the part of a line before the
 // cursor, can become: whole words, sorted, each with the "=" or the blank that
-// follows it. joints are the names that a map of joints takes. It is a pure
-// function and never blocks.
-func complete(line string, specs []gate.Spec, joints []string) []string {
+// follows it. It is a pure function and never blocks.
+func complete(line string, specs []gate.Spec, names Names) []string {
 	line = strings.TrimLeft(line, " ")
 	cut := strings.LastIndexByte(line, ' ') + 1
 	word := line[cut:]
@@ -45,22 +45,62 @@ func complete(line string, specs []gate.Spec, joints []string) []string {
 		if !ok || spec.Input == nil || strings.Contains(line, "{") {
 			return nil
 		}
-		for _, p := range spec.Input.Properties {
-			if p.Schema != nil && p.Schema.Kind == gate.KindMap {
-				for _, j := range joints {
-					if !strings.Contains(line[:cut], " "+j+"=") {
-						add(j, "=")
-					}
-				}
-				continue
+		if key, _, ok := strings.Cut(word, "="); ok {
+			for _, n := range names.of(spec, key) {
+				add(key+"="+n, " ")
 			}
-			if !strings.Contains(line[:cut], " "+p.Name+"=") {
-				add(p.Name, "=")
-			}
+			break
 		}
+		completeArguments(spec, line[:cut], names, add)
 	}
 	sort.Strings(out)
-	return out
+	return slices.Compact(out)
+}
+
+// completeArguments offers the arguments that aren't there yet, and the names that
+// the first one that is due takes.
+func completeArguments(spec gate.Spec, before string, names Names, add func(name, end string)) {
+	there := func(name string) bool { return strings.Contains(before, " "+name+"=") }
+	due := true
+	for _, p := range spec.Input.Properties {
+		if p.Schema != nil && p.Schema.Kind == gate.KindMap {
+			for _, j := range names.Joints {
+				if !there(j) {
+					add(j, "=")
+				}
+			}
+			continue
+		}
+		if there(p.Name) {
+			continue
+		}
+		add(p.Name, "=")
+		if due && strings.Count(strings.TrimSpace(before), " ") == 0 {
+			for _, n := range names.of(spec, p.Name) {
+				add(n, " ")
+			}
+		}
+		due = false
+	}
+}
+
+// of returns the names that an argument takes.
+func (n Names) of(spec gate.Spec, argument string) []string {
+	p := property(spec, argument)
+	if p == nil || p.Schema == nil || p.Schema.Kind != gate.KindString {
+		return nil
+	}
+	switch {
+	case len(p.Schema.Enum) > 0:
+		return p.Schema.Enum
+	case argument == "joint":
+		return n.Joints
+	case argument == "tip" || argument == "frame":
+		return n.Links
+	case argument == "name" && spec.Name == "set_actuator":
+		return n.Actuators
+	}
+	return nil
 }
 
 func find(specs []gate.Spec, name string) (gate.Spec, bool) {

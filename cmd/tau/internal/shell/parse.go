@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tau-robot/tau/gate"
@@ -23,11 +24,13 @@ func split(line string) command {
 }
 
 // arguments makes the JSON arguments of a call from what follows the tool's name:
-// nothing, one JSON object as it is (the gate judges it), or words key=value. A
-// value is JSON, or else a bare string. A key that isn't one of the tool's
-// arguments goes into the only one of them that takes names of its own, so that
-// "move_joints shoulder_pan=0.5" says what it seems to say.
-func arguments(spec gate.Spec, rest string) ([]byte, error) {
+// nothing, one JSON object as it is (the gate judges it), or words. A word key=value
+// names its argument; a key that isn't one of the tool's arguments goes into the only
+// one of them that takes names of its own, so that "move_joints shoulder_pan=0.5" says
+// what it seems to say. Words without a key fill the arguments that are due, in their
+// order ("jog elbow_flex 0.1"). A value is JSON, numbers with commas between them
+// where a list is due, or else a bare string.
+func arguments(spec gate.Spec, rest string, names Names) ([]byte, error) {
 	if rest == "" {
 		return []byte("{}"), nil
 	}
@@ -38,11 +41,14 @@ func arguments(spec gate.Spec, rest string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := object{spec: spec, seen: map[string]bool{}}
+	b := object{spec: spec, names: names, seen: map[string]bool{}}
 	for _, w := range words {
 		if err := b.add(w); err != nil {
 			return nil, err
 		}
+	}
+	if err := b.place(); err != nil {
+		return nil, err
 	}
 	return b.bytes(), nil
 }
@@ -86,11 +92,13 @@ func fields(s string) ([]string, error) {
 	return out, nil
 }
 
-// object collects key=value words in the order in which they came.
+// object collects words in the order in which they came.
 type object struct {
 	spec   gate.Spec
+	names  Names
 	top    []member
 	inMap  []member
+	bare   []string // words without a key
 	seen   map[string]bool
 	mapped string
 }
@@ -102,24 +110,86 @@ type member struct {
 
 func (o *object) add(word string) error {
 	key, value, ok := strings.Cut(word, "=")
-	if !ok || key == "" {
-		return fmt.Errorf("%q is not key=value; write %s key=value …, or %s {json}", word, o.spec.Name, o.spec.Name)
+	if !ok {
+		o.bare = append(o.bare, word)
+		return nil
+	}
+	if key == "" {
+		return o.keyless(word)
 	}
 	if o.seen[key] {
 		return fmt.Errorf("%q is there twice", key)
 	}
 	o.seen[key] = true
 	if p := property(o.spec, key); p != nil {
-		o.top = append(o.top, member{key, valueOf(p.Schema, value)})
+		v, err := valueOf(p.Schema, value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		o.top = append(o.top, member{key, v})
 		return nil
 	}
 	m, err := mapProperty(o.spec, key)
 	if err != nil {
 		return err
 	}
+	if len(o.names.Joints) > 0 && !slices.Contains(o.names.Joints, key) {
+		return fmt.Errorf("there is no joint %q%s; the joints are %s", key, didYouMean(key, o.names.Joints), strings.Join(o.names.Joints, ", "))
+	}
+	v, err := valueOf(m.Schema.Elem, value)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
 	o.mapped = m.Name
-	o.inMap = append(o.inMap, member{key, valueOf(m.Schema.Elem, value)})
+	o.inMap = append(o.inMap, member{key, v})
 	return nil
+}
+
+func (o *object) keyless(word string) error {
+	return fmt.Errorf("%q is not key=value; write %s key=value …, or %s {json}", word, o.spec.Name, o.spec.Name)
+}
+
+// place gives the words without a key to the arguments that take one: those that are
+// due first, a list taking as many as it needs, and then names that may be left out.
+func (o *object) place() error {
+	if o.spec.Input == nil || len(o.bare) == 0 {
+		return o.left()
+	}
+	for _, due := range []bool{true, false} {
+		for i := range o.spec.Input.Properties {
+			p := &o.spec.Input.Properties[i]
+			if len(o.bare) == 0 || o.seen[p.Name] || p.Schema == nil || p.Required != due || !due && p.Schema.Kind != gate.KindString {
+				continue
+			}
+			n, text := 1, o.bare[0]
+			switch p.Schema.Kind {
+			case gate.KindNumber, gate.KindString:
+			case gate.KindArray:
+				if n = p.Schema.MinItems; n == 0 || n != p.Schema.MaxItems || len(o.bare) < n || strings.ContainsAny(text, "[,") {
+					n = 1
+				}
+				text = strings.Join(o.bare[:n], ",")
+			default:
+				continue
+			}
+			v, err := valueOf(p.Schema, text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.Name, err)
+			}
+			o.seen[p.Name] = true
+			o.top = append(o.top, member{p.Name, v})
+			o.bare = o.bare[n:]
+		}
+	}
+	return o.left()
+}
+
+// left refuses words that no argument takes.
+func (o *object) left() error {
+	if len(o.bare) == 0 {
+		return nil
+	}
+	return o.keyless(o.bare[0])
 }
 
 // bytes writes the object. Where the map was given by name as well, the name is
@@ -193,12 +263,40 @@ func mapProperty(spec gate.Spec, key string) (*gate.Property, error) {
 	return found, nil
 }
 
-// valueOf returns a value's JSON: as it was written where that is JSON and a
-// string isn't wanted, else as a string.
-func valueOf(s *gate.Schema, text string) []byte {
-	wantsString := s != nil && s.Kind == gate.KindString
-	if json.Valid([]byte(text)) && (!wantsString || strings.HasPrefix(text, `"`)) {
-		return []byte(text)
+// valueOf returns a value's JSON: as it was written where that is JSON and a string
+// isn't wanted, a list of what stands between commas where a list is, else a string.
+// What looks like a number in another unit or spelling is refused with the number
+// that is meant.
+func valueOf(s *gate.Schema, text string) ([]byte, error) {
+	kind := gate.SchemaKind(0)
+	if s != nil {
+		kind = s.Kind
 	}
-	return quote(text)
+	switch {
+	case kind == gate.KindString:
+		if json.Valid([]byte(text)) && strings.HasPrefix(text, `"`) {
+			return []byte(text), nil
+		}
+		return quote(text), nil
+	case json.Valid([]byte(text)):
+		return []byte(text), nil
+	case kind == gate.KindArray && strings.Contains(text, ","):
+		var list []byte
+		for i, part := range strings.Split(text, ",") {
+			v, err := valueOf(s.Elem, strings.TrimSpace(part))
+			if err != nil {
+				return nil, err
+			}
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = append(list, v...)
+		}
+		return append(append([]byte{'['}, list...), ']'), nil
+	case kind == gate.KindNumber:
+		if err := misspelt(text); err != nil {
+			return nil, err
+		}
+	}
+	return quote(text), nil
 }

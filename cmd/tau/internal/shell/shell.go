@@ -25,7 +25,7 @@ type Config struct {
 	Caller    gate.Caller
 	Session   string
 	Principal string
-	Joints    []string                   // names that a map of joints takes, for completion
+	Names     Names
 	Print     func(string)               // shows whole lines; may be called from any goroutine
 	Why       func(callID string) string // why a call wasn't approved; "": not known
 	Quit      func()                     // asked for by "quit"; must not wait for Handle
@@ -78,7 +78,7 @@ func (s *Shell) Beside(line string) bool {
 // Complete returns what the word before pos can become, and where it starts.
 func (s *Shell) Complete(line string, pos int) (start int, words []string) {
 	before := line[:pos]
-	return strings.LastIndexByte(before, ' ') + 1, complete(before, s.specs, s.Joints)
+	return strings.LastIndexByte(before, ' ') + 1, complete(before, s.specs, s.Names)
 }
 
 // Handle runs one line and returns when it has ended: for a physical call, when
@@ -97,7 +97,7 @@ func (s *Shell) Handle(ctx context.Context, line string) {
 	case "tools":
 		s.Print(s.list())
 	case "state":
-		s.Print(stateText(s.call(ctx, "robot_state", nil)))
+		s.Print(show.Result(s.call(ctx, "robot_state", nil)))
 	default:
 		s.Print(s.tool(ctx, c))
 	}
@@ -107,14 +107,30 @@ func (s *Shell) tool(ctx context.Context, c command) string {
 	// An unknown tool goes to the gate all the same: it refuses, and logs that
 	// somebody tried.
 	var args []byte
-	if spec, ok := find(s.specs, c.word); ok {
+	spec, known := find(s.specs, c.word)
+	if known {
 		var err error
-		if args, err = arguments(spec, c.rest); err != nil {
+		if args, err = arguments(spec, c.rest, s.Names); err != nil {
 			return "✗ " + gate.Escape(c.word) + ": " + gate.Escape(err.Error())
 		}
 	}
 	a := s.call(ctx, c.word, args)
+	if !known {
+		return show.Answer(a) + gate.Escape(didYouMean(c.word, s.words())) + " help lists what can be typed"
+	}
+	if spec.Tier == gate.TierRead {
+		return show.Result(a)
+	}
 	return show.AnswerTo(a, "", s.Why(a.CallID))
+}
+
+// words are all that a line can begin with.
+func (s *Shell) words() []string {
+	out := slices.Clone(builtins[:])
+	for _, spec := range s.specs {
+		out = append(out, spec.Name)
+	}
+	return out
 }
 
 func (s *Shell) call(ctx context.Context, tool string, args []byte) gate.Answer {
@@ -149,14 +165,6 @@ func stopArguments(rest string) []byte {
 	return write([]member{{"reason", quote(strings.TrimPrefix(rest, "reason="))}})
 }
 
-// stateText shows robot_state with its data, which is what was asked for.
-func stateText(a gate.Answer) string {
-	if a.Status != gate.StatusOK {
-		return show.Answer(a)
-	}
-	return show.State(a.Result)
-}
-
 func (s *Shell) list() string {
 	specs := append([]gate.Spec(nil), s.specs...)
 	sort.SliceStable(specs, func(i, j int) bool { return specs[i].Tier < specs[j].Tier })
@@ -172,12 +180,16 @@ func (s *Shell) list() string {
 
 const helpText = `TOOL                      call a tool without arguments: home
 TOOL key=value …          move_joints shoulder_pan=0.5 speed_scale=0.3
+TOOL value …              jog shoulder_pan 0.1; move_pose 0.2 0 0.15
 TOOL {json}               move_pose {"position":[0.2,0,0.15]}
 stop, estop               stop at once, whatever runs; estop stays latched
 state                     what is measured now
 tools                     the catalog: tier, name, effect
 help TOOL                 a tool's arguments
-quit                      end; a motion under way is brought to a controlled stop`
+quit                      end; a motion under way is brought to a controlled stop
+Angles are in radians, lengths in metres, times in seconds. Tab completes names.
+Ctrl-C stops what moves or waits; at rest, it ends. What only reads is answered
+at once, also while a motion runs; what moves waits for it.`
 
 func (s *Shell) help(name string) string {
 	if name == "" {

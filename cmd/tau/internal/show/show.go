@@ -6,8 +6,6 @@ package show
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -92,22 +90,13 @@ func Text(s string) string {
 	return gate.Escape(s)
 }
 
-// state is what State shows of robot_state's result.
+// state is what the first line of State says.
 type state struct {
-	Positions map[string]float64 `json:"positions"`
-	Tip       *struct {
-		Position [3]float64 `json:"position"`
-	} `json:"tip"`
 	Moving   bool   `json:"moving"`
 	Mode     string `json:"mode"`
 	Backend  string `json:"backend"`
 	Enabled  bool   `json:"enabled"`
 	EStopped bool   `json:"estopped"`
-	Held     string `json:"held"`
-	Faults   []struct {
-		Code string `json:"code"`
-		Text string `json:"text"`
-	} `json:"faults"`
 }
 
 // State returns a few lines for a person about robot_state's result; what wasn't
@@ -117,19 +106,32 @@ func State(result json.RawMessage) string {
 	if err := json.Unmarshal(result, &s); err != nil {
 		return Text(string(result))
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s): moving %t, torque %t, e-stop latched %t", gate.Escape(s.Backend), gate.Escape(s.Mode), s.Moving, s.Enabled, s.EStopped)
-	for _, name := range slices.Sorted(maps.Keys(s.Positions)) {
-		fmt.Fprintf(&b, "\n  %-20s % .4f", gate.Escape(name), s.Positions[name])
+	first := fmt.Sprintf("%s (%s): moving %t, torque %t, e-stop latched %t", gate.Escape(s.Backend), gate.Escape(s.Mode), s.Moving, s.Enabled, s.EStopped)
+	rest := Table(result, "moving", "mode", "backend", "enabled", "estopped", "measured_at", "age_s")
+	return strings.TrimRight(first+"\n"+rest, "\n")
+}
+
+// omitted is what a person at a prompt isn't shown of a tool's result.
+var omitted = map[string][]string{
+	"robot_describe": {"joints.parent", "joints.child", "joints.limits.bounded", "joints.limits.jerk", "joints.in_arm"},
+	"scene_describe": {"hash"},
+	"plan_joints":    {"digest", "rehearsal.sample_period_s"},
+	"plan_pose":      {"digest", "rehearsal.sample_period_s"},
+	"plan_path":      {"digest", "rehearsal.sample_period_s"},
+	"rehearse":       {"digest", "rehearsal.sample_period_s"},
+}
+
+// Result returns an answer for a person at a prompt: that of a tool that only reads
+// with what it read, laid out; any other as Answer does.
+func Result(a gate.Answer) string {
+	data := strings.HasPrefix(strings.TrimSpace(a.Text), "{")
+	switch {
+	case a.Status != gate.StatusOK || len(a.Result) == 0:
+		return Answer(a)
+	case a.Tool == "robot_state":
+		return State(a.Result)
+	case !data:
+		return "✓ " + gate.Escape(a.Tool) + ": " + Text(a.Text) + "\n" + Table(a.Result, omitted[a.Tool]...)
 	}
-	if s.Tip != nil {
-		fmt.Fprintf(&b, "\n  %-20s (%.4f, %.4f, %.4f) m", "tip", s.Tip.Position[0], s.Tip.Position[1], s.Tip.Position[2])
-	}
-	if s.Held != "" {
-		fmt.Fprintf(&b, "\n  %-20s %s", "holds", gate.Escape(s.Held))
-	}
-	for _, f := range s.Faults {
-		fmt.Fprintf(&b, "\n  fault: %s: %s", gate.Escape(f.Code), Text(f.Text))
-	}
-	return b.String()
+	return "✓ " + gate.Escape(a.Tool) + "\n" + Table(a.Result, omitted[a.Tool]...)
 }
