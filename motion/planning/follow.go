@@ -49,8 +49,12 @@ func (p *Planner) follow(ctx context.Context, segments []robot.Segment) (float64
 		evaluate(s, 0, from)
 		for m := 1.0; m <= n; m++ {
 			evaluate(s, s.Duration*m/n, to)
-			if _, err := p.checker.CheckSegment(from, to); err != nil {
-				return t0 + s.Duration*(m-0.5)/n, err
+			if found, err := p.checker.CheckSegment(from, to); err != nil {
+				at := 0.0
+				if found != nil {
+					at = found.At
+				}
+				return t0 + s.Duration*(m-1+at)/n, err
 			}
 			from, to = to, from
 		}

@@ -2,7 +2,6 @@ package planning
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -28,12 +27,6 @@ const (
 	moreAttempts = 6
 	// nearSpread is the standard deviation of starts near the seed, rad or m.
 	nearSpread = 0.4
-	// nearestAttempts is how many more descents look for the nearest position when
-	// a position is out of reach.
-	nearestAttempts = 16
-	// softTurn is the weight of the angle, relative to the usual one, when the
-	// nearest orientation at a reachable position is looked for.
-	softTurn = 1e-3
 )
 
 // Solution is a configuration that reaches a target.
@@ -54,9 +47,10 @@ type Solution struct {
 // The same seed and the same state of rng give the same answer. The errors are
 // INVALID_ARGUMENT for what isn't finite or doesn't fit the robot, CANCELLED when
 // ctx ends, the checker's error when there are solutions but none is free, and
-// UNREACHABLE with the residual as Value and the nearest pose found as Nearest:
+// UNREACHABLE with the nearest free pose found as Nearest and its residual as Value:
 // the position as x, y, z in m, and, where the position is reachable but the
-// orientation isn't, the link's orientation there as qw, qx, qy, qz.
+// orientation isn't, the link's orientation there as qw, qx, qy, qz. Where all near
+// poses found are in contact, there is no Nearest and the text names the pair.
 func (p *Planner) IK(ctx context.Context, target Target, seed []float64, rng *rand.Rand) (Solution, error) {
 	g, err := p.check(&target)
 	if err != nil {
@@ -118,7 +112,7 @@ func (p *Planner) IK(ctx context.Context, target Target, seed []float64, rng *ra
 	case contact != nil:
 		return Solution{}, contact
 	}
-	return Solution{}, s.unreachable(&g, start, closest.q, rng)
+	return Solution{}, s.unreachable(ctx, &g, start, closest.q, rng)
 }
 
 // attempt is the best of the descents that didn't arrive.
@@ -160,42 +154,4 @@ func (s *solver) span(q, seed []float64) float64 {
 		sum += (q[i] - seed[i]) * (q[i] - seed[i])
 	}
 	return math.Sqrt(sum)
-}
-
-// unreachable says how near the arm comes: to the position alone if that is out
-// of reach, else to the orientation at that position.
-func (s *solver) unreachable(g *goal, start, closest []float64, rng *rand.Rand) error {
-	plain := *g
-	plain.turn = anyTurn
-	q := append([]float64(nil), closest...)
-	dist, _ := s.descend(&plain, 0, q, true)
-	trial := make([]float64, len(q))
-	for k := 1; k <= nearestAttempts && dist > PositionTolerance; k++ {
-		s.restart(k, start, trial, rng)
-		if d, _ := s.descend(&plain, 0, trial, true); d < dist {
-			dist = d
-			copy(q, trial)
-		}
-	}
-	e := &robot.Error{Code: robot.CodeUnreachable, Where: s.p.m.Links[g.tip].Name}
-	if dist <= PositionTolerance && g.turn != anyTurn {
-		copy(q, closest)
-		s.descend(g, s.weight*softTurn, q, true)
-		_, _, angle := s.residual(g, s.weight, q)
-		what := "orientation"
-		if g.turn == axisTurn {
-			what = "tool axis"
-		}
-		e.Text = fmt.Sprintf("the position is within reach, but not with this %s", what)
-		e.Value = &robot.Quantity{Name: "angle", Value: angle, Unit: "rad"}
-		e.Limit = &robot.Quantity{Value: AngleTolerance, Unit: "rad"}
-		e.Nearest = quantities(s.d.Pose(g.tip), true)
-		return e
-	}
-	s.p.tree.FK(s.d, q)
-	e.Text = "the position is out of reach within the joint limits"
-	e.Value = &robot.Quantity{Name: "distance", Value: dist, Unit: "m"}
-	e.Limit = &robot.Quantity{Value: PositionTolerance, Unit: "m"}
-	e.Nearest = quantities(s.d.Pose(g.tip), false)
-	return e
 }

@@ -102,48 +102,6 @@ func TestGoalOutsideLimits(t *testing.T) {
 	}
 }
 
-// TestCase11_StartBelowLimitByNoise: 0.5 µm below a slider's limit is accepted
-// and the path begins at the limit; 20 mm below is refused with the way back.
-func TestCase11_StartBelowLimitByNoise(t *testing.T) {
-	b := kintest.NewBuilder("gantry", "base")
-	l := b.Joint("gantry_y_joint", robot.Prismatic, 0, robot.IdentityPose(), mgl64.Vec3{0, 1, 0}, -0.1, 1)
-	p := newPlanner(t, b.Model(l), free{})
-	path, err := p.JointPath(context.Background(), []float64{-0.1000005}, []float64{0.5}, seeded(1))
-	require.NoError(t, err)
-	require.Equal(t, [][]float64{{-0.1}, {0.5}}, path)
-	_, err = p.JointPath(context.Background(), []float64{-0.12}, []float64{0.5}, seeded(1))
-	var e *robot.Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, robot.CodeJointLimit, e.Code)
-	require.Equal(t, "start.gantry_y_joint", e.Where)
-	require.Equal(t, -0.12, e.Value.Value)
-	require.Equal(t, []robot.Quantity{{Name: "gantry_y_joint", Value: -0.1, Unit: "m"}}, e.Nearest)
-}
-
-func continuousArm(t *testing.T) *Planner {
-	b := kintest.NewBuilder("turntable", "base")
-	l := b.Joint("turn", robot.Continuous, 0, robot.IdentityPose(), mgl64.Vec3{0, 0, 1}, 0, 0)
-	tip := b.Joint("tip", robot.Fixed, l, kintest.At(0.5, 0, 0, 0, 0, 0), mgl64.Vec3{}, 0, 0)
-	return newPlanner(t, b.Model(tip), free{})
-}
-
-func TestCase13_ContinuousAcrossPi(t *testing.T) {
-	path, err := continuousArm(t).JointPath(context.Background(), []float64{3.10}, []float64{-3.10}, seeded(1))
-	require.NoError(t, err)
-	require.InDelta(t, 0.0832, path[1][0]-path[0][0], 1e-4)
-}
-
-func TestCase14_WholeTurnsAreKept(t *testing.T) {
-	p := continuousArm(t)
-	path, err := p.JointPath(context.Background(), []float64{7.0}, []float64{0.8}, seeded(1))
-	require.NoError(t, err)
-	require.Equal(t, 7.0, path[0][0])
-	require.InDelta(t, 7.0832, path[1][0], 1e-4)
-	got, err := p.IK(context.Background(), Target{Tip: p.m.Tip, Position: mgl64.Vec3{0.5 * math.Cos(0.8), 0.5 * math.Sin(0.8), 0}}, []float64{7.0}, seeded(1))
-	require.NoError(t, err)
-	require.InDelta(t, 7.0832, got.Q[0], 1e-4)
-}
-
 // TestEveryPathIsFree: random scenes and goals, also with detours: every line of
 // an accepted path is accepted again by a fresh checker.
 func TestEveryPathIsFree(t *testing.T) {

@@ -252,14 +252,25 @@ func (w *way) blocked(at float64, err error) error {
 	out.Value = &robot.Quantity{Name: "fraction", Value: done}
 	out.Nearest = w.p.pose(w.goals[k].tip, q)
 	out.Text = fmt.Sprintf("after %.1f %% of the way, towards waypoint %d, there would be contact", 100*done, k)
-	// The same contact in the checker's words, which name no time.
-	x, d := make([]float64, len(q)), make([]float64, 3*len(q))
-	w.curves[k].At(u, x, d[:len(q)], d[len(q):2*len(q)], d[2*len(q):])
-	var same *robot.Error
-	if _, err := w.p.checker.Check(x); errors.As(err, &same) && same.Where == e.Where {
-		out.Text = fmt.Sprintf("after %.1f %% of the way, towards waypoint %d: %s", 100*done, k, same.Text)
+	if text := w.words(k, u, e.Where); text != "" {
+		out.Text = fmt.Sprintf("after %.1f %% of the way, towards waypoint %d: %s", 100*done, k, text)
 	}
 	return out
+}
+
+// words returns what the checker says of a contact at or just behind u on curve k,
+// without the time that it names on a path, "" if it doesn't find the same pair.
+func (w *way) words(k int, u float64, pair string) string {
+	n := w.p.m.DoF()
+	q, d := make([]float64, n), make([]float64, 3*n)
+	for _, on := range [...]float64{0, 1e-6, 1e-4, 1e-3} {
+		w.curves[k].At(min(1, u+on), q, d[:n], d[n:2*n], d[2*n:])
+		var e *robot.Error
+		if _, err := w.p.checker.Check(q); errors.As(err, &e) && e.Where == pair {
+			return e.Text
+		}
+	}
+	return ""
 }
 
 // before returns the last configuration on curve k that is free before u, and

@@ -192,3 +192,27 @@ func TestThroughWaypoints(t *testing.T) {
 	_, err = ThroughWaypoints(names, limits, way, 0)
 	requireCode(t, err, robot.CodeInvalidArgument, "speed_scale")
 }
+
+// TestCase20_EqualWaypointsAreMerged: points that would share a time stamp can't be
+// written here, since time is what comes out: 0.02 rad take time, equal points none,
+// and nothing jumps.
+func TestCase20_EqualWaypointsAreMerged(t *testing.T) {
+	limits := plain(1)
+	path := [][]float64{{0}, {0.1}, {0.12}, {0.12}, {0.2}}
+	tr, err := ThroughWaypoints([]string{"a"}, limits, path, 1)
+	require.NoError(t, err)
+	require.NoError(t, tr.Validate(limits))
+	merged, err := ThroughWaypoints([]string{"a"}, limits, [][]float64{{0}, {0.1}, {0.12}, {0.2}}, 1)
+	require.NoError(t, err)
+	require.Equal(t, merged.Digest(), tr.Digest())
+	curves, err := ThroughCurves([]string{"a"}, limits, []Curve{Line{path[0], path[1]}, Line{path[1], path[2]}, Line{path[2], path[3]}, Line{path[3], path[4]}}, 1)
+	require.NoError(t, err)
+	require.Equal(t, merged.Digest(), curves.Digest())
+	q, v, last := []float64{0}, []float64{0}, 0.0
+	for s := 0.0; s < tr.Duration(); s += 1e-3 {
+		tr.Sample(s, q, v, nil)
+		require.LessOrEqual(t, math.Abs(v[0]), 1.0)
+		require.InDelta(t, last, q[0], 1e-3*1.0)
+		last = q[0]
+	}
+}
