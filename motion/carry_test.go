@@ -2,6 +2,7 @@ package motion_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"testing"
@@ -135,6 +136,13 @@ func TestG12_WhatIsHeldIsHeldAsItWas(t *testing.T) {
 	require.NoError(t, err)
 	again, err := g.tools["move_joints"].Restore(t.Context(), snap)
 	require.NoError(t, err)
+	var fields map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(snap, &fields))
+	fields["held_at"] = json.RawMessage(`{"P":[0,0,0],"Q":{"W":1,"V":[0,0,0]}}`)
+	bent, err := json.Marshal(fields)
+	require.NoError(t, err)
+	_, err = g.tools["move_joints"].Restore(t.Context(), bent)
+	require.Error(t, err, "held elsewhere")
 	b.state = slip(0.01, 0)
 	requireCode(t, gate.CodeStartMoved, again.Check(t.Context()))
 	require.NotEqual(t, act.Digest(), g.action("move_joints", `{"positions":{"panda_joint1":0.1}}`).Digest())

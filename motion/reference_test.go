@@ -143,3 +143,17 @@ func TestWatchOfASearch(t *testing.T) {
 		})
 	}
 }
+
+// The whole way that a search may take is free, wherever on it the joint stands.
+func TestTheWayOfASearchIsFree(t *testing.T) {
+	block, err := robot.ParseScene("s.json", []byte(`{"bodies":[{"name":"block","pose":{"xyz":[0,0,0.03]},"geometry":{"box":{"size":[0.3,0.3,0.06]}}}]}`))
+	require.NoError(t, err)
+	// The tool stands above the block, but might as well stand in it.
+	g := newGated(t, rigOptions{builtin: "gantry", scene: block, unknown: []bool{false, false, true}})
+	tip := g.tipAt(g.model.Home)
+	low := g.tipAt([]float64{0, 0, g.model.Limits[2].Lower})
+	require.Greater(t, tip.P[2], 0.07)
+	require.Less(t, low.P[2], 0.06)
+	a := g.refused(gate.CodeSceneCollision, "reference", `{}`)
+	require.Contains(t, a.Text, "block")
+}
