@@ -75,18 +75,18 @@ func onArc(start []float64, left, right float64) []float64 {
 	return q
 }
 
-// drive is an arc from rest to rest in T seconds. The path over time goes through
+// drive is an arc from rest to rest in last seconds. The path over time goes through
 // a cubic B-spline, whose pieces have constant jerk and fit in position, speed and
 // acceleration; its coefficients interpolate to the fourth order (C. de Boor, A
 // Practical Guide to Splines, 2001, chapter XII).
-func drive(m *robot.Model, start []float64, left, right, T float64) robot.Trajectory {
+func drive(m *robot.Model, start []float64, left, right, last float64) robot.Trajectory {
 	const h = 0.01
 	at := func(k int) []float64 {
-		s := math.Max(0, math.Min(1, (float64(k)-3)*h/T))
+		s := math.Max(0, math.Min(1, (float64(k)-3)*h/last))
 		s = s * s * s * s * (35 + s*(-84+s*(70-20*s))) // rest, acceleration and jerk 0 at both ends
 		return onArc(start, left*s, right*s)
 	}
-	n := int(math.Ceil(T/h)) + 6
+	n := int(math.Ceil(last/h)) + 6
 	c := make([][]float64, n+3)
 	for k := range c {
 		a, b, d := at(k-1), at(k), at(k+1)

@@ -124,7 +124,7 @@ func TestCase22_TheLimitIsMeasuredFromTheSetpoint(t *testing.T) {
 	r := newRobot(t, Options{Model: m, Gravity: &vec3{}})
 	mo := motionOf(tr, 0)
 	arrived = math.NaN()
-	out, err := r.Execute(context.Background(), mo, func(p robot.Progress) {
+	_, err = r.Execute(context.Background(), mo, func(p robot.Progress) {
 		if math.IsNaN(arrived) && p.State.Positions[0] >= 1-5e-3 {
 			arrived = p.T
 		}
@@ -133,7 +133,7 @@ func TestCase22_TheLimitIsMeasuredFromTheSetpoint(t *testing.T) {
 	require.GreaterOrEqual(t, arrived, 1.0)
 	require.LessOrEqual(t, arrived, 1.06)
 	r = newRobot(t, Options{Model: m, Gravity: &vec3{}, Faults: []Fault{{Kind: FaultEncoder, Joint: "hinge", At: 1, Value: 0.13}}})
-	out, err = r.Execute(context.Background(), mo, nil)
+	out, err := r.Execute(context.Background(), mo, nil)
 	require.Equal(t, robot.CodeJointLimit, robot.CodeOf(err), "%v", err)
 	require.Equal(t, robot.OutcomeFaulted, out.Status)
 	require.False(t, out.Final.Moving)

@@ -177,6 +177,7 @@ func (m *monitor) change(scene robot.Scene, fresh *item) {
 		}
 		items = append(items, it)
 	}
-	m.items, m.scene = append(items, zones...), &scene
+	items = append(items, zones...)
+	m.items, m.scene = items, &scene
 	m.regroup()
 }
