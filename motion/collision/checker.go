@@ -41,6 +41,7 @@ type cover struct {
 	reach float64 // of any point from the link's origin, m; 0 for a link without bodies
 	parts []part  // its primitive bodies
 	mesh  bool    // not all of them are primitive
+	round bool    // the joint above turns all of it about its own axis of symmetry
 }
 
 type obstacle struct {
@@ -67,7 +68,9 @@ type pair struct {
 
 // step is what one joint above a body contributes to how far the body can move.
 type step struct {
-	active        int32 // position in q, -1 for a fixed joint
+	link          int        // the joint's child
+	axis          [3]float64 // in its frame
+	active        int32      // position in q, -1 for a fixed joint
 	slide         bool
 	scale, offset float64 // of a mimic joint; 1 and 0 otherwise
 	lever         float64 // distance of the joint's origin from its parent link's, m
@@ -102,8 +105,8 @@ func (c *Checker) makePool() {
 	c.pool = &sync.Pool{New: func() any {
 		return &data{
 			frames: make([]transform, links), q: make([]float64, dof), speed: make([]float64, dof), extent: make([]float64, dof),
-			zero: make([]float64, dof), travel: make([]float64, dof), top: make([]float64, dof), lever: make([]float64, pairs*dof),
-			slack: make([]float64, pairs), need: make([]float64, pairs), rate: make([]float64, pairs), contact: make([]bool, pairs),
+			zero: make([]float64, dof), reach: make([]float64, len(c.m.Joints)), travel: make([]float64, dof), top: make([]float64, dof), lever: make([]float64, pairs*dof),
+			slack: make([]float64, pairs), need: make([]float64, pairs), rate: make([]float64, pairs), contact: make([]bool, pairs), first: make([]float64, pairs), moved: make([]float64, dof),
 		}
 	}}
 }
@@ -143,6 +146,7 @@ func (c *Checker) coverLink(i int) error {
 	if len(roots) > 0 {
 		t.root = t.join(roots)
 		c.covers[i].reach = t.reach()
+		c.covers[i].round = c.isRound(i)
 	}
 	return nil
 }
@@ -205,7 +209,10 @@ func (c *Checker) addPair(a, b int, code robot.Code, margin float64) {
 	if len(c.covers[a].tree.nodes) == 0 || len(c.covers[b].tree.nodes) == 0 {
 		return
 	}
-	if up, down := c.chains(c.covers[a].link, c.covers[b].link); moves(up) || moves(down) {
+	up, down := c.chains(c.covers[a].link, c.covers[b].link)
+	c.covers[a].still(up)
+	c.covers[b].still(down)
+	if moves(up) || moves(down) {
 		c.pairs = append(c.pairs, pair{
 			body: a, other: b, a: c.name(a), b: c.name(b), code: code, margin: margin, up: up, down: down,
 		})
@@ -215,6 +222,7 @@ func (c *Checker) addPair(a, b int, code robot.Code, margin float64) {
 // addObstaclePairs adds a cover with each obstacle but what is carried.
 func (c *Checker) addObstaclePairs(a int) {
 	up, _ := c.chains(c.covers[a].link, c.m.Root)
+	c.covers[a].still(up)
 	if len(c.covers[a].tree.nodes) == 0 || !moves(up) {
 		return
 	}
@@ -230,6 +238,40 @@ func (c *Checker) addObstaclePairs(a int) {
 			p.code = robot.CodeZoneNotGranted
 		}
 		c.pairs = append(c.pairs, p)
+	}
+}
+
+// isRound says whether the joint above a link turns about an axis about which each
+// of the link's bodies looks the same from all sides: a wheel that is a cylinder.
+// Turning it moves nothing.
+func (c *Checker) isRound(link int) bool {
+	const tiny = 1e-9
+	l := &c.m.Links[link]
+	if l.Parent < 0 || c.covers[link].mesh {
+		return false
+	}
+	j := &c.m.Joints[l.Parent]
+	if j.Type != robot.Revolute && j.Type != robot.Continuous {
+		return false
+	}
+	axis := [3]float64(j.Axis)
+	for i := range c.covers[link].parts {
+		p := &c.covers[link].parts[i]
+		if off := cross(axis, [3]float64(p.frame[9:])); dot(off, off) > tiny*tiny {
+			return false
+		}
+		z := [3]float64{p.frame[2], p.frame[5], p.frame[8]}
+		if off := cross(axis, z); p.solid.kind == robot.Box || p.solid.kind != robot.Sphere && dot(off, off) > tiny*tiny {
+			return false
+		}
+	}
+	return true
+}
+
+// still takes the joint that moves nothing out of a chain that begins at the cover.
+func (c *cover) still(chain []step) {
+	if c.round && len(chain) > 0 {
+		chain[0].active = -1
 	}
 }
 
@@ -265,7 +307,7 @@ func (c *Checker) chains(a, b int) (up, down []step) {
 
 func (c *Checker) step(joint int) step {
 	j := &c.m.Joints[joint]
-	s := step{active: int32(j.Active), slide: j.Type == robot.Prismatic, scale: 1, lever: j.Origin.P.Len()}
+	s := step{link: j.Child, axis: [3]float64(j.Axis), active: int32(j.Active), slide: j.Type == robot.Prismatic, scale: 1, lever: j.Origin.P.Len()}
 	if j.Mimic != nil {
 		s.active = int32(c.m.Joints[j.Mimic.Joint].Active)
 		s.scale, s.offset = math.Abs(j.Mimic.Multiplier), math.Abs(j.Mimic.Offset)

@@ -2,6 +2,9 @@ package collision
 
 import (
 	"fmt"
+	"math"
+
+	"github.com/go-gl/mathgl/mgl64"
 
 	"github.com/tau-robot/tau/robot"
 )
@@ -45,22 +48,99 @@ func (c *Checker) exact(d *data, p *pair) (gap float64, ok bool) {
 		rel = relative(&d.frames[a.link], &identity)
 	}
 	gap = p.margin
+	d.near = d.near[:0]
 	for i := range others {
 		at := compose(&rel, &others[i].frame)
 		for k := range a.parts {
 			one := couple{a: &a.parts[k].solid, b: &others[i].solid, t: relative(&a.parts[k].frame, &at)}
-			if dist([3]float64(one.t[9:]), [3]float64{})-a.parts[k].bound-others[i].bound < gap {
-				gap = min(gap, one.gap())
+			low := dist([3]float64(one.t[9:]), [3]float64{}) - a.parts[k].bound - others[i].bound
+			if low >= p.margin {
+				d.near = append(d.near, near{value: low})
+				continue
 			}
+			g, n := one.gap()
+			gap = min(gap, g)
+			v := one.separation(n) - one.a.rounding() - one.b.rounding()
+			n = turn(&d.frames[a.link], turn(&a.parts[k].frame, n))
+			d.near = append(d.near, near{value: v, along: n, known: true})
 		}
 	}
 	return gap, true
+}
+
+// near is how far apart two bodies of a pair are at least, along a direction of
+// the root frame if that is known.
+type near struct {
+	value float64
+	along mgl64.Vec3
+	known bool
+}
+
+// slideRate bounds how fast the distance of a link in contact to an obstacle can
+// shrink in the rest of a piece, length long, where the link slides along the
+// obstacle, as wheels on a floor do: along the direction in which two bodies are
+// apart they can only come nearer by what the joints move along it. It returns the
+// bound of all pairs, full, unless this one is far below it. So that a gain is
+// noticed before it is lost again, the pair is looked at whenever it may have moved
+// by its margin.
+func (c *Checker) slideRate(d *data, i int, length, full float64) float64 {
+	const worthwhile = 0.05
+	p := &c.pairs[i]
+	spare := c.contactResolution() - d.need[i]
+	rate := full * d.slack[i] / p.margin
+	for _, one := range d.near {
+		r := full
+		if one.known {
+			if r = c.rateAlong(d, p, one.along, length); r > worthwhile*full {
+				return full
+			}
+		}
+		slack := one.value + spare
+		if slack <= 0 {
+			return full
+		}
+		rate = max(rate, r*d.slack[i]/slack)
+	}
+	return min(rate, full)
+}
+
+// rateAlong bounds the speed along n of any point of the pair's moving body during
+// the rest of a piece. A joint above may turn a joint's axis; by how much towards n
+// is known from how that joint's axis itself lies to n.
+func (c *Checker) rateAlong(d *data, p *pair, n mgl64.Vec3, length float64) (rate float64) {
+	reach := c.covers[p.body].reach
+	for i := range p.up {
+		s := &p.up[i]
+		d.reach[i] = reach
+		if s.active >= 0 && s.slide {
+			reach += s.scale*d.extent[s.active] + s.offset
+		}
+		reach += s.lever
+	}
+	var drift float64 // of the angle between n and a joint's axis, rad
+	for i := len(p.up) - 1; i >= 0; i-- {
+		s := &p.up[i]
+		if s.active < 0 {
+			continue
+		}
+		v := s.scale * d.speed[s.active]
+		axis := turn(&d.frames[s.link], s.axis)
+		if s.slide {
+			rate += v * min(math.Abs(n.Dot(axis))+drift, 1)
+			continue
+		}
+		sin := min(n.Cross(axis).Len()+drift, 1)
+		rate += v * d.reach[i] * sin
+		drift += v * length * sin
+	}
+	return rate
 }
 
 // measure returns the distance of a pair, any lower bound of it where that is at
 // least enough. At the start it finds out whether the pair is in contact.
 func (c *Checker) measure(d *data, i int, enough float64) float64 {
 	p := &c.pairs[i]
+	d.exactly = false
 	if !d.contact[i] {
 		return c.clearance(d, p, enough)
 	}
@@ -72,6 +152,7 @@ func (c *Checker) measure(d *data, i int, enough float64) float64 {
 	}
 	gap, ok := c.exact(d, p)
 	if ok && gap < p.margin {
+		d.exactly = true
 		return gap
 	}
 	dist := c.clearance(d, p, enough)
@@ -87,7 +168,7 @@ func (d *data) verb(p *pair, i int, dist float64) string {
 	case d.contact[i] && d.starting:
 		return "is farther in contact at the start than noise explains, with"
 	case d.contact[i] && d.need[i] < p.margin:
-		return "is in contact at the start and may only move away, but comes nearer to"
+		return "is in contact at the start and may only move away, which it doesn't, from"
 	case p.code == robot.CodeZoneNotGranted:
 		return "would enter the guarded zone"
 	case dist < 0:

@@ -77,6 +77,9 @@ func TestCase19_AGripperInATableMayOnlyLeaveIt(t *testing.T) {
 	refused(t, err, robot.CodeSceneCollision, "link_pitch, table")
 	_, err = c.CheckTrajectory(moveThrough(m, in, []float64{0.1195, 0}, in))
 	refused(t, err, robot.CodeSceneCollision, "link_pitch, table")
+	// To stay is no motion.
+	_, err = c.CheckSegment(in, in)
+	require.NoError(t, err)
 	// Tipping the box lowers one of its edges by 0.9 mm before it rises; the spheres
 	// alone, which reach 2 mm beyond the box, don't see that.
 	tipped := []float64{0.119, 1.2}
@@ -84,6 +87,38 @@ func TestCase19_AGripperInATableMayOnlyLeaveIt(t *testing.T) {
 	refused(t, err, robot.CodeSceneCollision, "link_pitch, table")
 	_, err = c.CheckTrajectory(moveThrough(m, in, []float64{0.13, 0}, []float64{0.13, 1.2}))
 	require.NoError(t, err)
+}
+
+// TestCase19_AlongInsideIsNotOut: a box that slides through the table top, 1 mm
+// below its surface, is refused at the end, with what it lacks.
+func TestCase19_AlongInsideIsNotOut(t *testing.T) {
+	b := kintest.NewBuilder("bridge", "base")
+	l := b.Joint("x", robot.Prismatic, 0, robot.IdentityPose(), mgl64.Vec3{1, 0, 0}, -1, 1)
+	l = b.Joint("z", robot.Prismatic, l, robot.IdentityPose(), mgl64.Vec3{0, 0, 1}, -1, 1)
+	b.Body(l, kintest.At(0, 0, 0.05, 0, 0, 0), box(0.1, 0.1, 0.1))
+	m := b.Model(l)
+	c := newChecker(t, m, table())
+	for _, z := range []float64{-0.001, -0.0003} {
+		in := []float64{0, z}
+		for _, end := range [][]float64{{0.2, z}, {-0.001, z}, {0.2, z + 1e-4}} {
+			for _, path := range []robot.Trajectory{moveThrough(m, in, end), moveThrough(m, in, []float64{0.1, z}, end)} {
+				_, err := c.CheckTrajectory(path)
+				e := refused(t, err, robot.CodeSceneCollision, "link_z, table")
+				require.InDelta(t, z+ContactTolerance, e.Limit.Value, 1e-6)
+				require.InDelta(t, end[1], e.Value.Value, 1e-6)
+			}
+			_, err := c.CheckSegment(in, end)
+			refused(t, err, robot.CodeSceneCollision, "link_z, table")
+		}
+		for _, end := range [][]float64{{0.2, z + 3e-4}, {1e-4, z}, {0.2, 0.1}} {
+			_, err := c.CheckSegment(in, end)
+			require.NoError(t, err, "%v", end)
+		}
+	}
+	for _, z := range []float64{0, 0.001} { // nearer than the margin, but not inside
+		_, err := c.CheckSegment([]float64{0, z}, []float64{0.2, z})
+		require.NoError(t, err)
+	}
 }
 
 // TestCase19_AnotherLinkMayNotUseTheContact: the gripper swings out of the table;

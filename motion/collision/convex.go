@@ -15,7 +15,7 @@ const (
 	gapSteps = 64
 	// ringSamples is the number of directions that are tried around an axis, and
 	// refined how many of the best of all are followed to where they lead.
-	ringSamples, refined = 24, 3
+	ringSamples, refined = 24, 2
 )
 
 // part is a primitive body at its place in the frame of a link, of which it is a
@@ -88,49 +88,69 @@ func (c *couple) separation(n mgl64.Vec3) float64 {
 
 // gap returns the signed distance of two primitive bodies, m: the distance of
 // their nearest points, and where they overlap the negative length of the
-// shortest translation that parts them. It is never above the true one.
+// shortest translation that parts them. It is never above the true one. n is the
+// direction, from the first to the second, in which they are that far apart.
 //
 // Bodies that are apart are exact to gapPrecision. The depth of two that overlap
 // by more than a rounding is the best of many directions (for two boxes all that
 // there are: the separating axes of Gottschalk, Lin and Manocha, OBBTree, 1996,
 // section 5) and of what they lead to by small turns.
-func (c *couple) gap() float64 {
+func (c *couple) gap() (gap float64, n mgl64.Vec3) {
 	if c.a.kind == robot.Sphere { // what is evenly around a point needs no search
 		inv := relative(&c.t, &identity)
-		return c.b.distance([3]float64(inv[9:])) - c.a.radius
+		p := [3]float64(inv[9:])
+		return c.b.distance(p) - c.a.radius, turn(&c.t, c.b.outwards(p)).Mul(-1)
 	}
 	if c.b.kind == robot.Sphere {
-		return c.a.distance([3]float64(c.t[9:])) - c.b.radius
+		p := [3]float64(c.t[9:])
+		return c.a.distance(p) - c.b.radius, c.a.outwards(p)
 	}
-	g, apart := c.distance()
+	gap, n, apart := c.distance()
 	if !apart {
-		g = c.depth()
+		gap, n = c.depth()
 	}
-	return g - c.a.rounding() - c.b.rounding()
+	return gap - c.a.rounding() - c.b.rounding(), n
+}
+
+// outwards returns the direction in which the distance to the body grows fastest
+// at p, nearly.
+func (s *solid) outwards(p [3]float64) (n mgl64.Vec3) {
+	const h = 1e-6
+	for k := range p {
+		q, r := p, p
+		q[k], r[k] = p[k]-h, p[k]+h
+		n[k] = s.distance(r) - s.distance(q)
+	}
+	if l := n.Len(); l > 0 {
+		return n.Mul(1 / l)
+	}
+	return mgl64.Vec3{0, 0, 1} // the middle: every direction is as good
 }
 
 // distance returns the distance of the cores by the algorithm of Gilbert,
 // Johnson and Keerthi (A Fast Procedure for Computing the Distance Between Complex
-// Objects, 1988); apart is false where they overlap.
-func (c *couple) distance() (lower float64, apart bool) {
+// Objects, 1988) and its direction; apart is false where they overlap.
+func (c *couple) distance() (lower float64, along mgl64.Vec3, apart bool) {
 	v := mgl64.Vec3{c.t[9], c.t[10], c.t[11]}
 	var s simplex
 	for range gapSteps {
 		l := v.Len()
 		if l <= gapPrecision {
-			return 0, false
+			return 0, along, false
 		}
 		n := v.Mul(1 / l)
 		w := c.nearest(n)
-		lower = max(lower, n.Dot(w))
+		if x := n.Dot(w); x > lower {
+			lower, along = x, n
+		}
 		if l-lower <= gapPrecision || s.has(w) {
-			return lower, lower > 0
+			break
 		}
 		if v = s.add(w); s.n == 4 {
-			return 0, false // the origin is inside
+			return 0, along, false // the origin is inside
 		}
 	}
-	return lower, lower > 0
+	return lower, along, lower > 0
 }
 
 // nearest returns the point of the second core minus the first that lies farthest
@@ -140,8 +160,8 @@ func (c *couple) nearest(n mgl64.Vec3) mgl64.Vec3 {
 	return mgl64.Vec3{b[0] - a[0], b[1] - a[1], b[2] - a[2]}
 }
 
-// depth returns the largest separation of cores that overlap.
-func (c *couple) depth() float64 {
+// depth returns the largest separation of cores that overlap, and its direction.
+func (c *couple) depth() (float64, mgl64.Vec3) {
 	var axes []mgl64.Vec3
 	for k := range 3 {
 		axis := mgl64.Vec3{}
@@ -149,7 +169,7 @@ func (c *couple) depth() float64 {
 		axes = append(axes, axis, turn(&c.t, axis))
 	}
 	var best [refined]mgl64.Vec3
-	score := [refined]float64{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
+	score := [refined]float64{math.Inf(-1), math.Inf(-1)}
 	try := func(n mgl64.Vec3) {
 		l := n.Len()
 		if l < 1e-9 {
@@ -175,7 +195,7 @@ func (c *couple) depth() float64 {
 		}
 	}
 	if c.a.kind == robot.Box && c.b.kind == robot.Box {
-		return score[0]
+		return score[0], best[0]
 	}
 	for i, a := range axes {
 		u := axes[(i+2)%len(axes)] // of the same body, so at a right angle to a
@@ -185,22 +205,22 @@ func (c *couple) depth() float64 {
 			try(u.Mul(cos).Add(v.Mul(sin)))
 		}
 	}
-	least := math.Inf(-1)
+	least, along := score[0], best[0]
 	for i, n := range best {
-		if !math.IsInf(score[i], -1) {
-			least = max(least, c.climb(n, score[i]))
+		if n, x := c.climb(n, score[i]); x > least {
+			least, along = x, n
 		}
 	}
-	return least
+	return least, along
 }
 
 // climb turns n by ever smaller angles while that makes the separation grow.
-func (c *couple) climb(n mgl64.Vec3, score float64) float64 {
+func (c *couple) climb(n mgl64.Vec3, score float64) (mgl64.Vec3, float64) {
 	const first, last = 0.15, 1e-6 // rad
 	const around, turnsAtOnce = 8, 40
 	phase := 0.0
-	for angle := first; angle > last; angle /= 2 {
-		for tries, fruitless := 0, 0; fruitless < 3 && tries < turnsAtOnce; tries, fruitless = tries+1, fruitless+1 {
+	for angle := first; angle > last; angle /= 3 {
+		for tries, fruitless := 0, 0; fruitless < 2 && tries < turnsAtOnce; tries, fruitless = tries+1, fruitless+1 {
 			u := perpendicular(n)
 			v := n.Cross(u)
 			at := n
@@ -214,7 +234,7 @@ func (c *couple) climb(n mgl64.Vec3, score float64) float64 {
 			}
 		}
 	}
-	return score
+	return n, score
 }
 
 // perpendicular returns a unit vector at a right angle to n.

@@ -14,7 +14,8 @@ import (
 // gapOf measures two bodies, the second at t in the first one's frame.
 func gapOf(a, b robot.Geometry, t transform) float64 {
 	sa, sb := newSolid(a), newSolid(b)
-	return (&couple{a: &sa, b: &sb, t: t}).gap()
+	gap, _ := (&couple{a: &sa, b: &sb, t: t}).gap()
+	return gap
 }
 
 func shifted(x, y, z float64) transform {

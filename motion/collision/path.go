@@ -38,9 +38,15 @@ type data struct {
 	slack, need, rate []float64
 	contact           []bool
 	starting          bool // the start is being evaluated
-	best              robot.Clearance
-	steps             int
-	unit              string // what a time along the path is called
+	exactly           bool // the last pair was measured exactly, body by body, as near says
+	near              []near
+	// Of each pair, its distance at the start if it was in contact; of each joint,
+	// how far it has moved in all.
+	first, moved []float64
+	reach        []float64 // by step of a chain, of the body from the joint, m
+	best         robot.Clearance
+	steps        int
+	unit         string // what a time along the path is called
 }
 
 // piece is a stretch of a path, q = q + v·t + a·t²/2 + j·t³/6 for t in 0 to length.
@@ -96,7 +102,7 @@ func (c *Checker) CheckSegment(from, to []float64) (*robot.Clearance, error) {
 	}
 	if err == nil {
 		copy(d.q, to)
-		err = c.evaluateAll(d, 1)
+		err = c.end(d, 1)
 	}
 	return d.result(), err
 }
@@ -107,7 +113,9 @@ func (c *Checker) CheckSegment(from, to []float64) (*robot.Clearance, error) {
 // resolution. A pair that is nearer than its margin at the start, by StartContact
 // at most, may only open: its gap never falls below the largest it has had by more
 // than ContactTolerance, until it has reached its margin; from then on it is a pair
-// like the others. Where a mesh is one of the two, the gap is that of its spheres.
+// like the others. A pair that overlaps at the start by more than ContactTolerance
+// must gain as much by the end unless the path hardly moves it: along inside
+// another body isn't out. Where a mesh is one of the two, the gap is that of its spheres.
 func (c *Checker) CheckTrajectory(tr robot.Trajectory) (*robot.Clearance, error) {
 	if err := c.checkTrajectory(tr); err != nil {
 		return nil, err
@@ -142,7 +150,7 @@ func (c *Checker) CheckTrajectory(tr robot.Trajectory) (*robot.Clearance, error)
 			}
 		}
 	}
-	err := c.evaluateAll(d, t)
+	err := c.end(d, t)
 	return d.result(), err
 }
 
@@ -155,6 +163,7 @@ func (c *Checker) take(unit string) *data {
 	clear(d.contact)
 	clear(d.extent)
 	clear(d.travel)
+	clear(d.moved)
 	return d
 }
 
@@ -179,7 +188,33 @@ func (c *Checker) start(d *data, q []float64) error {
 		return err
 	}
 	d.starting = false
+	for i := range c.pairs {
+		d.first[i] = d.slack[i] + d.need[i] // settle has spread it over the two
+		if d.need[i] < c.pairs[i].margin {
+			d.first[i] -= c.contactResolution()
+		}
+	}
 	c.levers(d)
+	return nil
+}
+
+// end evaluates all pairs at the end of a path, and refuses one that began inside
+// another body and moved along in there instead of out.
+func (c *Checker) end(d *data, at float64) error {
+	if err := c.evaluateAll(d, at); err != nil {
+		return err
+	}
+	dof := len(c.names)
+	for i := range c.pairs {
+		if !d.contact[i] || d.first[i] >= -ContactTolerance || d.need[i] >= c.pairs[i].margin {
+			continue
+		}
+		gained := d.slack[i] + d.need[i] - c.contactResolution() - d.first[i]
+		if gained < ContactTolerance && dotn(d.lever[i*dof:(i+1)*dof], d.moved) > 2*ContactTolerance {
+			d.need[i] = d.first[i] + ContactTolerance
+			return c.failure(d, i, d.first[i]+gained, at)
+		}
+	}
 	return nil
 }
 
@@ -289,6 +324,7 @@ func (c *Checker) follow(d *data, p *piece, t0 float64) error {
 	cost := dotn(d.top, d.speed) * p.length
 	for i, v := range d.speed {
 		d.travel[i] += v * p.length
+		d.moved[i] += v * p.length
 	}
 	if d.least -= cost; d.least > 0 {
 		return nil
@@ -335,6 +371,12 @@ func (c *Checker) follow(d *data, p *piece, t0 float64) error {
 				return c.failure(d, i, dist, t0+t)
 			}
 			c.settle(d, i, dist)
+			if d.contact[i] {
+				d.rate[i] = dotn(d.lever[i*dof:(i+1)*dof], d.speed)
+				if d.exactly && c.pairs[i].other < 0 {
+					d.rate[i] = c.slideRate(d, i, p.length-t, d.rate[i])
+				}
+			}
 		}
 	}
 }

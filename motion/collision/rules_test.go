@@ -292,7 +292,7 @@ func TestRateBoundsEveryPoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := kintest.Tree(t, 8)
 		for i := range m.Links {
-			m.Links[i].Colliders = []robot.Collider{{Name: "b", Origin: kintest.At(0.1, 0, 0, 0, 0, 0), Geometry: robot.Geometry{Kind: robot.Sphere, Radius: 0.05}}}
+			m.Links[i].Colliders = []robot.Collider{{Name: "b", Origin: kintest.At(0.1, 0, 0, 0, 0, 0), Geometry: box(0.1, 0.1, 0.1)}}
 		}
 		s := &robot.Scene{Bodies: []robot.Body{{Name: "far", Pose: kintest.At(50, 0, 0, 0, 0, 0), Geometry: box(1, 1, 1)}}}
 		c := newChecker(t, m, s)
