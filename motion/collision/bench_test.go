@@ -1,11 +1,13 @@
 package collision
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/tau-robot/tau/motion/kinematics"
 	"github.com/tau-robot/tau/motion/kinematics/kintest"
 	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/builtin"
 )
 
 // BenchmarkCheck measures one configuration and one long motion, each beside the
@@ -84,6 +86,49 @@ func BenchmarkWith(b *testing.B) {
 	for b.Loop() {
 		if _, err := c.With(e); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSegments checks one motion as a straight line in joint space and, as
+// many short segments of a trajectory, as a timed path of the tool comes.
+func BenchmarkSegments(b *testing.B) {
+	for _, name := range []string{"so101", "panda", "rover"} {
+		m, err := builtin.Load(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		c := newChecker(b, m, &robot.Scene{Bodies: []robot.Body{
+			{Name: "table", Pose: kintest.At(0, 0, -0.06, 0, 0, 0), Geometry: box(4, 4, 0.1)},
+			{Name: "post", Pose: kintest.At(0.5, 0.5, 0.3, 0, 0, 0), Geometry: robot.Geometry{Kind: robot.Cylinder, Radius: 0.03, Length: 0.6}},
+			{Name: "shelf", Pose: kintest.At(0.4, -0.7, 0.5, 0, 0, 0), Geometry: box(0.4, 0.2, 0.02)},
+		}})
+		from, to := m.Home, append([]float64(nil), m.Home...)
+		for i := range min(3, len(to)) {
+			to[i] += 0.15
+		}
+		b.Run(name+"/check", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = c.Check(from)
+			}
+		})
+		b.Run(name+"/line", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := c.CheckSegment(from, to); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		for _, n := range []int{1, 3000} {
+			tr := split(moveThrough(m, from, to), n)
+			b.Run(fmt.Sprintf("%s/trajectory-%d", name, n), func(b *testing.B) {
+				for b.Loop() {
+					if _, err := c.CheckTrajectory(tr); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	}
 }
