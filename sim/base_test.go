@@ -162,6 +162,7 @@ func TestABaseAcceleratesAsItsMassSays(t *testing.T) {
 }
 
 func TestABaseDrivesArcs(t *testing.T) {
+	t.Parallel()
 	m := cart(t, vec3{0.03, 0.01, 0.1})
 	ctx := context.Background()
 	r := newRobot(t, Options{Model: m, Start: []float64{0.5, 0.2, 0.3, 1, -1}})

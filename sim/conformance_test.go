@@ -27,7 +27,7 @@ func target(t *testing.T, m *robot.Model) []float64 {
 		"ur5e":    {"shoulder_pan_joint": 0.8, "elbow_joint": -0.3, "wrist_3_joint": 0.5},
 		"pantilt": {"pan": 0.8, "tilt": 0.3},
 		"gantry":  {"x": 0.25, "y": -0.1, "z": -0.05},
-		"rover":   {"x": 0.33, "left_wheel": 10, "right_wheel": 10},
+		"rover":   {"x": 0.231, "left_wheel": 7, "right_wheel": 7},
 	}[m.Name]
 	require.NotEmpty(t, by, "a robot that is built in has a target here: %s", m.Name)
 	to := append([]float64(nil), m.Home...)
@@ -83,7 +83,10 @@ func (s setup) harness(t *testing.T) robottest.Harness {
 // wall clock and with noise, too.
 func TestConformance(t *testing.T) {
 	for _, name := range builtin.Names() {
-		t.Run(name, func(t *testing.T) { robottest.Run(t, setup{robot: name, clock: sim.Fast, hooks: true}.harness(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			robottest.Run(t, setup{robot: name, clock: sim.Fast, hooks: true}.harness(t))
+		})
 	}
 	first := builtin.Names()[0]
 	t.Run("real", func(t *testing.T) { robottest.Run(t, setup{robot: first, clock: sim.Real}.harness(t)) })

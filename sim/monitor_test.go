@@ -61,6 +61,7 @@ func drawScene(t *rapid.T) *robot.Scene {
 // to far beyond its limits, and holds what the skipping monitor says to every
 // pair measured at every step and between.
 func TestMonitorMissesNothing(t *testing.T) {
+	t.Parallel()
 	model := so101(t)
 	tree, err := newTree(model)
 	require.NoError(t, err)

@@ -256,6 +256,7 @@ func TestSceneMayChangeBetweenRehearsals(t *testing.T) {
 // obstacles to the commanded path, measured by brute force: what goes deeper than
 // the servo's error can explain is refused, what keeps clear of it is not.
 func TestRehearsalFindsWhatThePathHits(t *testing.T) {
+	t.Parallel()
 	m := so101(t)
 	scene := busyScene()
 	h, err := NewRehearser(m, scene, 1, RehearserOptions{})

@@ -40,6 +40,7 @@ func newRobot(t testing.TB, o Options) *Robot {
 // TestEndsWhereCommanded: anywhere in the range the arm comes to rest within 3
 // mrad of the command, and follows within what a planner may count on.
 func TestEndsWhereCommanded(t *testing.T) {
+	t.Parallel()
 	m := bare(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	between := func(lo, hi float64) float64 { return lo + (hi-lo)*rnd.Float64() }

@@ -26,11 +26,11 @@ func stage(t testing.TB) *robot.Model {
 		},
 		Active: []int{0, 1},
 	}
-	l := robot.JointLimits{Bounded: true, Upper: 0.5, Velocity: 0.2, Acceleration: 1, Jerk: 10, Effort: 60}
+	l := robot.JointLimits{Bounded: true, Upper: 0.5, Velocity: 0.2, Acceleration: 3, Jerk: 100, Effort: 60}
 	m := &robot.Model{Description: d, Tip: 2, Home: []float64{0.2, 0.2}, Arm: []int{0, 1}, Limits: []robot.JointLimits{l, l}}
 	m, err := m.Equip(&robot.Equipment{File: "actuators.yaml", References: []robot.ReferenceEntry{
-		{Joint: "x", Switch: 0.002, Speed: 0.05, Travel: 0.55},
-		{Joint: "y", Switch: 0.5, Upper: true, Speed: 0.05, Travel: 0.55},
+		{Joint: "x", Switch: 0.002, Speed: 0.1, Travel: 0.55},
+		{Joint: "y", Switch: 0.5, Upper: true, Speed: 0.1, Travel: 0.55},
 	}})
 	require.NoError(t, err)
 	return m
@@ -61,6 +61,7 @@ func stateOf(t testing.TB, r *Robot) robot.State {
 // TestASearchFindsTheSwitch wherever the joint truly is and whatever it counts, in
 // the robot and in the rehearsal before it.
 func TestASearchFindsTheSwitch(t *testing.T) {
+	t.Parallel()
 	m := stage(t)
 	ctx := context.Background()
 	for _, c := range []struct {
@@ -198,13 +199,13 @@ func TestASearchIsTheRobotsOwn(t *testing.T) {
 	}{
 		{"switch elsewhere", robot.CodeInvalidArgument, func(mo *robot.Motion) { mo.Seek.Switch = 0.1 }},
 		{"longer", robot.CodeInvalidArgument, func(mo *robot.Motion) { mo.Seek.Travel = 0.56 }},
-		{"faster", robot.CodeSpeedLimit, func(mo *robot.Motion) { mo.Seek.Speed = 0.051 }},
+		{"faster", robot.CodeSpeedLimit, func(mo *robot.Motion) { mo.Seek.Speed = 0.101 }},
 		{"the other way", robot.CodeInvalidArgument, func(mo *robot.Motion) {
 			*mo = search(t, m, robot.State{Positions: m.Home}, 1, 0.1)
 			mo.Seek.Joint, mo.Seek.Switch = 0, 0.002
 			to := []float64{0.3, 0.2}
 			slow := *m
-			slow.Limits = []robot.JointLimits{m.Limits[0].Scaled(0.2), m.Limits[1]}
+			slow.Limits = []robot.JointLimits{m.Limits[0].Scaled(0.4), m.Limits[1]}
 			mo.Trajectory = restToRest(&slow, m.Home, to, 1, 0)
 		}},
 	} {
