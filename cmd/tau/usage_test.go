@@ -134,8 +134,8 @@ func TestAnOptInIsNotReadFromAnyOtherPlace(t *testing.T) {
 
 func TestPlanFlagsThatMakeNoSense(t *testing.T) {
 	plan := func(args ...string) []string { return append([]string{"robot", "plan"}, args...) }
-	usage(t, plan(), "--to or --pose")
-	usage(t, plan("--to", "shoulder_pan=0", "--pose", "0,0,0"), "not both")
+	usage(t, plan(), "needs one of --to, --pose, --waypoints, --jog, --drive and --home")
+	usage(t, plan("--to", "shoulder_pan=0", "--pose", "0,0,0"), "not two")
 	usage(t, plan("--to", "0,0"), "2 numbers")
 	usage(t, plan("--to", "shoulder_pan=NaN"), "finite")
 	usage(t, plan("--to", "shoulder_pan=inf"), "finite")
@@ -147,4 +147,12 @@ func TestPlanFlagsThatMakeNoSense(t *testing.T) {
 	usage(t, plan("--to", "shoulder_pan=0", "--speed-scale", "0"), "--speed-scale")
 	usage(t, plan("--to", "shoulder_pan=0", "--speed-scale", "-1"), "--speed-scale")
 	usage(t, plan("--to", "shoulder_pan=0", "--tool-axis", "0,0,1"), "goes with --pose")
+	usage(t, plan("--waypoints", "0,0,0;1,2"), "--waypoints: pose 2: 2 numbers")
+	usage(t, plan("--waypoints", "0,0,0", "--tool-axis", "0,0,1"), "goes with --pose")
+	usage(t, plan("--jog", "elbow_flex"), "--jog: want name=number")
+	usage(t, plan("--drive", "1,2"), "--drive: 2 numbers; want linear,angular,duration")
+	usage(t, plan("--home", "--jog", "elbow_flex=1"), "not two")
+	usage(t, plan("--home", "--from", "away"), "--from")
+	usage(t, []string{"robot", "check", "so101", "--scene", "x.json"}, "--scene goes with --plot")
+	usage(t, []string{"robot", "check", "so101", "--plot", "x.png", "--scene", "/nonexistent.json"}, "nonexistent")
 }

@@ -30,8 +30,11 @@ type Arm struct {
 }
 
 const (
-	armWidth, armHeight = 11 * vg.Inch, 5.5 * vg.Inch
-	ringPoints          = 24 // vertices of a drawn circle
+	armWidth, armHeight = 11 * vg.Inch, 5 * vg.Inch
+	ringPoints          = 24   // vertices of a drawn circle
+	room                = 0.04 // beside what is drawn, as a part of it
+	edgeWidth           = vg.Length(0.6)
+	zoneWidth           = vg.Length(1.5)
 )
 
 // view is a parallel projection: right and up in the picture, and towards the eye.
@@ -48,18 +51,22 @@ var views = [...]view{
 var (
 	sceneColour = color.RGBA{0xE6, 0xE4, 0xDC, 0xFF}
 	startColour = color.NRGBA{0x90, 0x98, 0xA0, 0xB0}
-	tipColour   = color.RGBA{0xD5, 0x5E, 0x00, 0xFF}
+	tipColour   = color.RGBA{0xD5, 0x20, 0x50, 0xFF}
+	zoneColour  = color.NRGBA{0xD0, 0x20, 0x20, 0x28}
+	zoneLine    = color.RGBA{0xB0, 0x10, 0x10, 0xFF}
+	edgeColour  = color.Gray{Y: 0x40}
 )
 
 // DrawArm writes a PNG of the collision bodies from the side and from above: the
-// arm at the start in grey, at the end in colours, the scene, the frames of the
-// links, and the tip's way.
+// arm at the start in grey, at the end in colours, the scene with its zones, the
+// frames of the links, and the tip's way; and a key of all that.
 func DrawArm(w io.Writer, a Arm) error {
 	if n := len(a.Model.Links); len(a.Start) != 0 && len(a.Start) != n || len(a.End) != n {
 		return fmt.Errorf("chart: %d links, %d poses at the start and %d at the end", n, len(a.Start), len(a.End))
 	}
 	canvas := vgimg.NewWith(vgimg.UseWH(armWidth, armHeight), vgimg.UseDPI(96), vgimg.UseBackgroundColor(color.White))
-	tiles := draw.Tiles{Rows: 1, Cols: len(views), PadX: 2 * margin, PadTop: margin, PadBottom: margin, PadLeft: margin, PadRight: 2 * margin}
+	all := draw.New(canvas)
+	tiles := draw.Tiles{Rows: 1, Cols: len(views), PadX: 2 * margin, PadTop: margin, PadBottom: margin, PadLeft: margin, PadRight: keyW}
 	plots := [][]*plot.Plot{make([]*plot.Plot, len(views))}
 	for i, v := range views {
 		p, err := a.plot(v)
@@ -69,10 +76,12 @@ func DrawArm(w io.Writer, a Arm) error {
 		plots[0][i] = p
 	}
 	plots[0][0].Title.Text = a.Title + ", " + views[0].title
-	for i, c := range plot.Align(plots, tiles, draw.New(canvas))[0] {
+	for i, c := range plot.Align(plots, tiles, all)[0] {
 		square(plots[0][i], c)
 		plots[0][i].Draw(c)
 	}
+	key := a.key()
+	key.Draw(draw.Crop(all, armWidth-keyW+margin, 0, margin, -2*margin))
 	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(w); err != nil {
 		return fmt.Errorf("chart: %w", err)
 	}
@@ -88,26 +97,35 @@ type outline struct {
 }
 
 func (a *Arm) plot(v view) (*plot.Plot, error) {
-	p := plot.New()
+	p := newPlot()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = v.title, v.right, v.up
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{Y: 0xE8}, color.Gray{Y: 0xE8}
 	p.Add(grid)
-	var scene, start, end []outline
+	var scene, still, start, end, zones []outline
 	for i := range a.Scene.Bodies {
 		b := &a.Scene.Bodies[i]
 		scene = append(scene, v.outline(b.Pose, &b.Geometry, sceneColour))
 	}
+	for i := range a.Scene.Zones {
+		z := &a.Scene.Zones[i]
+		o := v.outline(z.Pose, &z.Geometry, zoneColour)
+		o.line = zoneLine
+		zones = append(zones, o)
+	}
 	for l := range a.Model.Links {
 		for i := range a.Model.Links[l].Colliders {
 			c := &a.Model.Links[l].Colliders[i]
-			if len(a.Start) > 0 {
-				start = append(start, v.outline(a.Start[l].Mul(c.Origin), &c.Geometry, startColour))
+			o := v.outline(a.End[l].Mul(c.Origin), &c.Geometry, palette[l%len(palette)])
+			if len(a.Start) == 0 || a.Start[l] == a.End[l] {
+				still = append(still, o)
+				continue
 			}
-			end = append(end, v.outline(a.End[l].Mul(c.Origin), &c.Geometry, palette[l%len(palette)]))
+			start = append(start, v.outline(a.Start[l].Mul(c.Origin), &c.Geometry, startColour))
+			end = append(end, o)
 		}
 	}
-	for _, layer := range [][]outline{scene, start, end} {
+	for _, layer := range [][]outline{scene, still, start, end, zones} { // the last one on top
 		sort.SliceStable(layer, func(i, j int) bool { return layer[i].depth < layer[j].depth })
 		for _, o := range layer {
 			if len(o.points) == 0 {
@@ -118,7 +136,10 @@ func (a *Arm) plot(v view) (*plot.Plot, error) {
 				return nil, err
 			}
 			poly.Color = o.fill
-			poly.LineStyle = draw.LineStyle{Color: o.line, Width: vg.Points(0.6)}
+			poly.LineStyle = draw.LineStyle{Color: o.line, Width: edgeWidth}
+			if o.line == zoneLine {
+				poly.LineStyle.Width = zoneWidth
+			}
 			p.Add(poly)
 		}
 	}
@@ -127,28 +148,96 @@ func (a *Arm) plot(v view) (*plot.Plot, error) {
 			return nil, err
 		}
 	}
-	if len(a.Tip) > 1 {
-		way := make(plotter.XYs, len(a.Tip))
-		for i, t := range a.Tip {
-			way[i] = plotter.XY{X: t.Dot(v.x), Y: t.Dot(v.y)}
-		}
-		l, err := plotter.NewLine(way)
-		if err != nil {
-			return nil, err
-		}
-		l.LineStyle = draw.LineStyle{Color: tipColour, Width: vg.Points(1.6), Dashes: limitDash}
-		p.Add(l)
+	if err := a.way(p, v); err != nil {
+		return nil, err
 	}
+	if err := names(p, a.Scene, v); err != nil {
+		return nil, err
+	}
+	dx, dy := p.X.Max-p.X.Min, p.Y.Max-p.Y.Min
+	p.X.Min, p.X.Max = p.X.Min-room*dx, p.X.Max+room*dx
+	p.Y.Min, p.Y.Max = p.Y.Min-room*dy, p.Y.Max+room*dy
 	return p, nil
 }
 
+// way draws the tip's way, with a dot at its end.
+func (a *Arm) way(p *plot.Plot, v view) error {
+	if len(a.Tip) < 2 {
+		return nil
+	}
+	way := make(plotter.XYs, len(a.Tip))
+	for i, t := range a.Tip {
+		way[i] = v.project(t)
+	}
+	l, err := plotter.NewLine(way)
+	if err != nil {
+		return err
+	}
+	l.LineStyle = wayStyle()
+	dot, err := plotter.NewScatter(way[len(way)-1:])
+	if err != nil {
+		return err
+	}
+	dot.GlyphStyle = draw.GlyphStyle{Color: tipColour, Radius: vg.Points(3), Shape: draw.CircleGlyph{}}
+	p.Add(l, dot)
+	return nil
+}
+
+func wayStyle() draw.LineStyle {
+	return draw.LineStyle{Color: tipColour, Width: vg.Points(1.8), Dashes: []vg.Length{vg.Points(4), vg.Points(2)}}
+}
+
+// maxKey bounds the links that the key names.
+const maxKey = 24
+
+// key says what is drawn in which colour.
+func (a *Arm) key() plot.Legend {
+	key := newKey()
+	links := 0
+	for l := range a.Model.Links {
+		if len(a.Model.Links[l].Colliders) == 0 {
+			continue
+		}
+		if links++; links <= maxKey {
+			key.Add(a.Model.Links[l].Name, swatch(palette[l%len(palette)], edgeColour))
+		}
+	}
+	if links > maxKey {
+		key.Add(fmt.Sprintf("… and %d more links", links-maxKey))
+	}
+	if len(a.Start) > 0 {
+		key.Add("at the start", swatch(startColour, edgeColour))
+	}
+	if len(a.Tip) > 1 {
+		key.Add("the tip's way", &plotter.Line{LineStyle: wayStyle()})
+	}
+	if len(a.Scene.Bodies) > 0 {
+		key.Add("scene", swatch(sceneColour, edgeColour))
+	}
+	if len(a.Scene.Zones) > 0 {
+		key.Add("guarded zone", swatch(zoneColour, zoneLine))
+	}
+	if a.Frames {
+		for k, name := range []string{"x", "y", "z"} {
+			key.Add("frames: "+name, &plotter.Line{LineStyle: draw.LineStyle{Color: axisColours[k], Width: axisWidth}})
+		}
+	}
+	return key
+}
+
+// swatch is a piece of a filled shape.
+func swatch(fill, line color.Color) plot.Thumbnailer {
+	return &plotter.Polygon{Color: fill, LineStyle: draw.LineStyle{Color: line, Width: edgeWidth}}
+}
+
+func (v view) project(p mgl64.Vec3) plotter.XY { return plotter.XY{X: p.Dot(v.x), Y: p.Dot(v.y)} }
+
 func (v view) outline(at robot.Pose, g *robot.Geometry, fill color.Color) outline {
-	o := outline{fill: fill, line: color.Gray{Y: 0x40}, depth: at.P.Dot(v.eye)}
+	o := outline{fill: fill, line: edgeColour, depth: at.P.Dot(v.eye)}
 	pts := vertices(g)
 	xy := make(plotter.XYs, len(pts))
 	for i, c := range pts {
-		w := at.Apply(c)
-		xy[i] = plotter.XY{X: w.Dot(v.x), Y: w.Dot(v.y)}
+		xy[i] = v.project(at.Apply(c))
 	}
 	o.points = hull(xy)
 	return o

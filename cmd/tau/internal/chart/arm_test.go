@@ -72,7 +72,17 @@ func TestDrawArmShowsBothEnds(t *testing.T) {
 	withScene := Arm{Title: "x", Model: m, Start: at(0), End: at(0.5), Scene: robot.Scene{Bodies: []robot.Body{
 		{Name: "post", Pose: at(-0.5)[1], Geometry: robot.Geometry{Kind: robot.Capsule, Radius: 0.1, Length: 0.2}},
 	}}}
-	require.Greater(t, colours(withScene)[sceneColour], 500)
+	before := colours(withScene)
+	require.Greater(t, before[sceneColour], 500)
+	// A zone is drawn over the scene, in its own colour, with its name.
+	withScene.Scene.Zones = []robot.Zone{{Name: "desk", Pose: at(-0.5)[1], Geometry: robot.Geometry{Kind: robot.Box, Size: mgl64.Vec3{0.5, 0.5, 0.2}}}}
+	after := colours(withScene)
+	require.Greater(t, after[zoneLine], 100)
+	require.Zero(t, before[zoneLine])
+	require.Less(t, after[sceneColour], before[sceneColour])
+	// What didn't move is drawn once, in its own colour.
+	same := colours(Arm{Title: "x", Model: m, Start: at(0.5), End: at(0.5)})
+	require.Greater(t, same[palette[1]], 500)
 
 	require.Error(t, DrawArm(&bytes.Buffer{}, Arm{Model: m, Start: at(0)}))
 }

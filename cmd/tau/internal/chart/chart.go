@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -30,12 +31,13 @@ const (
 	still   = 1e-6           // rad or m: a joint that moves less has no limits drawn
 )
 
-// palette holds colours that stay apart for most people with a colour deficiency
-// (after Okabe and Ito, "Color Universal Design", 2008); beyond its length it
-// starts again with another dash.
+// palette holds colours that stay apart for most people with a colour deficiency,
+// the first seven after Okabe and Ito ("Color Universal Design", 2008); beyond its length it
+// starts again, curves with another dash.
 var palette = [...]color.RGBA{
 	{0x00, 0x72, 0xB2, 0xFF}, {0xD5, 0x5E, 0x00, 0xFF}, {0x00, 0x9E, 0x73, 0xFF}, {0xCC, 0x79, 0xA7, 0xFF},
-	{0x56, 0xB4, 0xE9, 0xFF}, {0xE6, 0x9F, 0x00, 0xFF}, {0x33, 0x33, 0x33, 0xFF},
+	{0x56, 0xB4, 0xE9, 0xFF}, {0xE6, 0x9F, 0x00, 0xFF}, {0x33, 0x33, 0x33, 0xFF}, {0x7A, 0x4B, 0x1E, 0xFF},
+	{0x6A, 0x3D, 0x9A, 0xFF}, {0x8C, 0x96, 0x2B, 0xFF},
 }
 
 // panel is one of the three plots: what it shows and where its limits are.
@@ -75,8 +77,7 @@ func Draw(w io.Writer, title string, t robot.Trajectory, units []string, limits 
 	all := draw.New(canvas)
 	curves := sample(t)
 	plots := make([][]*plot.Plot, len(panels))
-	key := plot.NewLegend()
-	key.Top, key.Left, key.Padding = true, true, vg.Points(3)
+	key := newKey()
 	for i, p := range panels {
 		pl, err := p.plot(t.Duration(), curves[i], units, limits)
 		if err != nil {
@@ -127,7 +128,7 @@ func sample(t robot.Trajectory) [len(panels)][]plotter.XYs {
 }
 
 func (p panel) plot(duration float64, curves []plotter.XYs, units []string, limits []robot.JointLimits) (*plot.Plot, error) {
-	pl := plot.New()
+	pl := newPlot()
 	pl.Y.Label.Text = p.label + ", " + unitOf(units, p.label)
 	pl.X.Min, pl.X.Max = 0, duration
 	grid := plotter.NewGrid()
@@ -173,6 +174,25 @@ func moves(xys plotter.XYs) bool {
 		lo, hi = math.Min(lo, p.Y), math.Max(hi, p.Y)
 	}
 	return hi-lo > still
+}
+
+// newPlot is an empty plot in the letters of all of them.
+func newPlot() *plot.Plot {
+	p := plot.New()
+	for _, s := range []*text.Style{
+		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
+	} {
+		s.Font.Variant = "Sans"
+	}
+	return p
+}
+
+// newKey is an empty key in those letters, small ones.
+func newKey() plot.Legend {
+	key := newPlot().Legend
+	key.TextStyle.Font.Size = vg.Points(9)
+	key.Top, key.Left, key.Padding = true, true, vg.Points(3)
+	return key
 }
 
 var limitDash = []vg.Length{vg.Points(5), vg.Points(3)}

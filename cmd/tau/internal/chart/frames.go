@@ -53,7 +53,7 @@ func (a *Arm) frames(p *plot.Plot, v view) error {
 }
 
 func (v view) line(p *plot.Plot, from, to mgl64.Vec3, style draw.LineStyle) error {
-	l, err := plotter.NewLine(plotter.XYs{{X: from.Dot(v.x), Y: from.Dot(v.y)}, {X: to.Dot(v.x), Y: to.Dot(v.y)}})
+	l, err := plotter.NewLine(plotter.XYs{v.project(from), v.project(to)})
 	if err != nil {
 		return err
 	}

@@ -19,15 +19,18 @@ import (
 
 type checkFlags struct {
 	robotFlags
-	json bool
-	plot string
+	json        bool
+	plot, scene string
 }
 
 func (a *app) check() *cobra.Command {
 	var k checkFlags
-	c := leaf("check FILE", "What the loader makes of a description: joints, limits, geometry, warnings, errors", 1, func(cmd *cobra.Command, args []string) error {
+	c := leaf("check FILE|NAME", "What the loader makes of a description: joints, limits, geometry, warnings, errors", 1, func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("plot") && k.plot == "" {
 			return exit.Usagef("--plot needs a file's name")
+		}
+		if k.scene != "" && k.plot == "" {
+			return exit.Usagef("--scene goes with --plot")
 		}
 		k.Name = args[0]
 		return a.runCheck(&k)
@@ -35,6 +38,7 @@ func (a *app) check() *cobra.Command {
 	f := c.Flags()
 	f.BoolVar(&k.json, "json", false, "the findings as one JSON document")
 	f.StringVar(&k.plot, "plot", "", "PNG of the robot with its link frames and collision bodies, from the side and from above")
+	f.StringVar(&k.scene, "scene", "", "with --plot: JSON file of what stands around the robot, which is drawn too")
 	k.addFiles(f)
 	return c
 }
@@ -100,7 +104,7 @@ func (a *app) runCheck(k *checkFlags) error {
 		return exit.Bridgef("%w", err)
 	}
 	if k.plot != "" {
-		if err := a.plotCheck(k.plot, l); err != nil {
+		if err := a.plotCheck(k, l); err != nil {
 			return err
 		}
 	}
@@ -244,8 +248,12 @@ func findings(b *strings.Builder, kind string, fs []robot.Finding) {
 	}
 }
 
-func (a *app) plotCheck(path string, l source.Loaded) error {
+func (a *app) plotCheck(k *checkFlags, l source.Loaded) error {
 	d, m := l.Description, l.Model
+	scene, err := source.Scene(k.scene)
+	if err != nil {
+		return exit.Usagef("%w", err)
+	}
 	q := middle(d)
 	if m == nil {
 		m = &robot.Model{Description: d}
@@ -256,10 +264,10 @@ func (a *app) plotCheck(path string, l source.Loaded) error {
 	if err != nil {
 		return exit.Bridgef("--plot: %w", err)
 	}
-	arm := chart.Arm{Title: d.Name, Model: m, End: poses, Frames: true}
-	if err := chart.Save(path, func(w io.Writer) error { return chart.DrawArm(w, arm) }); err != nil {
+	arm := chart.Arm{Title: d.Name, Model: m, Scene: scene, End: poses, Frames: true}
+	if err := chart.Save(k.plot, func(w io.Writer) error { return chart.DrawArm(w, arm) }); err != nil {
 		return exit.Bridgef("--plot: %w", err)
 	}
-	fmt.Fprintf(a.err, "wrote %s\n", gate.Escape(path))
+	fmt.Fprintf(a.err, "wrote %s\n", gate.Escape(k.plot))
 	return nil
 }

@@ -18,12 +18,12 @@ import (
 )
 
 type planFlags struct {
-	arm                  placeFlags
-	from, to, pose, axis string
-	speedScale           float64
-	seed                 uint64
-	json                 bool
-	plot, picture        string
+	arm           placeFlags
+	from          string
+	goal          planGoal
+	seed          uint64
+	json          bool
+	plot, picture string
 }
 
 func (a *app) plan() *cobra.Command {
@@ -33,11 +33,8 @@ func (a *app) plan() *cobra.Command {
 	})
 	f := c.Flags()
 	p.arm.add(f)
-	f.StringVar(&p.from, "from", "", "where it starts: numbers by joint, or name=number,… (rad, or m for sliding joints; default: the home pose)")
-	f.StringVar(&p.to, "to", "", "where it goes, in the same form; joints not named stay")
-	f.StringVar(&p.pose, "pose", "", "where the tip goes: x,y,z or x,y,z,qw,qx,qy,qz in the root frame, m")
-	f.StringVar(&p.axis, "tool-axis", "", "with --pose x,y,z: direction of the tip's z axis, x,y,z")
-	f.Float64Var(&p.speedScale, "speed-scale", 0.5, "fraction of the limits to use, above 0 to 1")
+	f.StringVar(&p.from, "from", "", "where it starts: numbers by joint, name=number,…, or home (rad, or m for sliding joints; default: home)")
+	p.goal.add(f)
 	f.Uint64Var(&p.seed, "seed", 0, "seed of every random choice")
 	f.BoolVar(&p.json, "json", false, "the plan as one JSON document")
 	f.StringVar(&p.plot, "plot", "", "PNG of positions, speeds and accelerations against their limits")
@@ -46,26 +43,20 @@ func (a *app) plan() *cobra.Command {
 }
 
 func (a *app) runPlan(ctx context.Context, p *planFlags) error {
-	if (p.to == "") == (p.pose == "") {
-		return exit.Usagef("robot plan needs --to or --pose, and not both")
-	}
-	if p.axis != "" && p.pose == "" {
-		return exit.Usagef("--tool-axis goes with --pose")
-	}
-	if !(p.speedScale > 0 && p.speedScale <= 1) {
-		return exit.Usagef("--speed-scale %g: want above 0 to 1", p.speedScale)
+	if err := p.goal.check(); err != nil {
+		return err
 	}
 	model, scene, err := p.arm.load()
 	if err != nil {
 		return err
 	}
 	from := model.Home
-	if p.from != "" {
+	if p.from != "" && p.from != "home" {
 		if from, err = configuration("--from", p.from, model, model.Home); err != nil {
 			return exit.Usagef("%w", err)
 		}
 	}
-	tool, args, err := p.call(model, from)
+	tool, args, err := p.goal.call(model, from)
 	if err != nil {
 		return exit.Usagef("%w", err)
 	}
@@ -87,53 +78,6 @@ func (a *app) runPlan(ctx context.Context, p *planFlags) error {
 		return a.planJSON(model, plan)
 	}
 	return a.planText(plan)
-}
-
-// planCall is the arguments of move_joints or move_pose.
-type planCall struct {
-	Positions   namedPositions `json:"positions,omitempty"`
-	Position    []float64      `json:"position,omitempty"`
-	Orientation []float64      `json:"orientation,omitempty"`
-	ToolAxis    []float64      `json:"tool_axis,omitempty"`
-	SpeedScale  float64        `json:"speed_scale"`
-}
-
-// call makes the tool call that the flags stand for.
-func (p *planFlags) call(m *robot.Model, from []float64) (tool string, args []byte, err error) {
-	in := planCall{SpeedScale: p.speedScale}
-	tool = "move_joints"
-	if p.to != "" {
-		q, err := configuration("--to", p.to, m, from)
-		if err != nil {
-			return "", nil, err
-		}
-		in.Positions = named(m.JointNames(), q)
-	} else {
-		tool = "move_pose"
-		v, err := floats("--pose", p.pose)
-		if err != nil {
-			return "", nil, err
-		}
-		if len(v) != 3 && len(v) != 7 {
-			return "", nil, fmt.Errorf("--pose: %d numbers; want x,y,z or x,y,z,qw,qx,qy,qz", len(v))
-		}
-		in.Position = v[:3]
-		if len(v) == 7 {
-			in.Orientation = v[3:]
-		}
-	}
-	if p.axis != "" {
-		v, err := floats("--tool-axis", p.axis)
-		if err != nil {
-			return "", nil, err
-		}
-		if len(v) != 3 {
-			return "", nil, fmt.Errorf("--tool-axis: %d numbers; want x,y,z", len(v))
-		}
-		in.ToolAxis = v
-	}
-	args, err = json.Marshal(in)
-	return tool, args, err
 }
 
 // planDocument is plan --json.
