@@ -70,7 +70,7 @@ func TestStdioInEveryRevision(t *testing.T) {
 
 		// A stop ends what is open, once.
 		go func() { res, _ := call(t.Context(), cs, "move_joints", move); got <- res }()
-		tk = g.asked(t)
+		g.asked(t)
 		res, err = call(t.Context(), cs, "stop", `{"reason":"test"}`)
 		require.NoError(t, err)
 		require.Equal(t, gate.StatusOK, decode(t, res).Status)
