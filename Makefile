@@ -8,7 +8,7 @@ LINT    := $(GO) tool -modfile=.ci/tools/go.mod golangci-lint
 
 export CGO_ENABLED = 0
 
-.PHONY: run build test deps lint bench cross mutants
+.PHONY: run build test deps lint bench cross mutants pictures
 
 # Builds and starts the simulator with the built-in arm: prompt, approvals, MCP over HTTP on loopback.
 run: build
@@ -44,3 +44,15 @@ bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	./$(BIN) robot bench gate
 	./$(BIN) robot bench sim
+	./$(BIN) robot bench kinematics
+	./$(BIN) robot bench start
+
+# Draws the pictures of the README again, each by the command that stands beside it there.
+pictures: build
+	./$(BIN) robot plan --scene testdata/scenes/table.json --to shoulder_pan=0.8,elbow_flex=-0.2 \
+		--picture docs/img/arm.png --plot docs/img/plan.png >/dev/null
+	./$(BIN) robot check panda --plot docs/img/check.png >/dev/null
+	./$(BIN) robot plan --robot rover --scene testdata/scenes/room.json --pose 1,0.55,0,0.7071,0,0,0.7071 \
+		--picture docs/img/rover.png >/dev/null
+	./$(BIN) robot plan --robot gantry --waypoints '0.2,0.1,0.25;0.2,0.1,0.15;-0.1,-0.15,0.15' \
+		--picture docs/img/gantry.png >/dev/null

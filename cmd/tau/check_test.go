@@ -304,3 +304,19 @@ func TestCheckExpandsXacro(t *testing.T) {
 	require.True(t, doc.OK, "%v", doc.Errors)
 	require.Equal(t, 6, doc.DoF)
 }
+
+// What a robot has beside its joints is shown too.
+func TestCheckShowsTheEquipment(t *testing.T) {
+	for name, texts := range map[string][]string{
+		"pantilt": {"actuator ", ": led, "}, "rover": {"base: wheels left_wheel and right_wheel of radius"}, "gantry": {"reference x: a switch at ", "towards the upper end"},
+	} {
+		r := tau(t, "", "robot", "check", name)
+		require.Equal(t, 0, r.status, r.stderr)
+		for _, text := range texts {
+			require.Contains(t, r.stdout, text)
+		}
+	}
+	r := tau(t, "", "robot", "check", "rover", "--json")
+	require.Contains(t, r.stdout, `"base":{"x":"x","y":"y","yaw":"yaw","left":"left_wheel","right":"right_wheel"`)
+	require.NotContains(t, r.stdout, `"actuators"`)
+}

@@ -102,7 +102,7 @@ func TestPlanRefusesWithTheReasonAndDrawsNothing(t *testing.T) {
 }
 
 func TestBenchmarksReportBesideTheirBaseline(t *testing.T) {
-	for _, name := range []string{"gate", "sim", "kinematics"} {
+	for _, name := range []string{"gate", "sim", "kinematics", "start"} {
 		r := tau(t, "", "robot", "bench", name, "--json")
 		require.Equal(t, 0, r.status, r.stderr)
 		var doc struct {

@@ -13,7 +13,8 @@ func (a *app) bench() *cobra.Command {
 	return group("bench", "Measurements, each beside its baseline in one run",
 		a.benchOf("gate", "A tier-0 call through the whole gate, beside a map lookup and call", bench.Gate),
 		a.benchOf("kinematics", "Forward kinematics and Jacobian of a 7-joint arm, beside plain matrices", bench.Kinematics),
-		a.benchOf("sim", "The rehearsal of a 5 s motion with collision on, beside the motion's bare dynamics", bench.Sim))
+		a.benchOf("sim", "The rehearsal of a 5 s motion with collision on, beside the motion's bare dynamics", bench.Sim),
+		a.benchOf("start", "A whole run of the bridge with each built-in robot, beside one that prints the version", bench.Start))
 }
 
 // benchOf reports; a figure beyond its bound is reported too, not an error: the

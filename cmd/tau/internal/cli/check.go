@@ -59,6 +59,30 @@ type checkDocument struct {
 	Moving  []checkJoint `json:"moving"`
 	Bodies  []checkBody  `json:"bodies"`
 	Assumed []string     `json:"assumed"` // of the whole robot; a joint's own are with its limits
+	// What the robot has beside its joints.
+	Actuators  []robot.Actuator `json:"actuators,omitempty"`
+	Base       *checkBase       `json:"base,omitempty"`
+	References []checkReference `json:"references,omitempty"`
+}
+
+// checkBase is a differential drive.
+type checkBase struct {
+	X      string  `json:"x"`
+	Y      string  `json:"y"`
+	Yaw    string  `json:"yaw"`
+	Left   string  `json:"left"`
+	Right  string  `json:"right"`
+	Radius float64 `json:"radius"` // m
+	Track  float64 `json:"track"`  // m
+}
+
+// checkReference is a joint that finds a switch before it knows where it is.
+type checkReference struct {
+	Joint  string  `json:"joint"`
+	Switch float64 `json:"switch"` // rad or m
+	End    string  `json:"end"`    // of the joint that the search goes towards
+	Speed  float64 `json:"speed"`  // rad/s or m/s
+	Travel float64 `json:"travel"` // rad or m
 }
 
 // checkJoint is a joint that isn't fixed.
@@ -142,6 +166,7 @@ func checked(l source.Loaded) (checkDocument, error) {
 		limits = m.Limits
 		doc.Warnings = append([]robot.Finding{}, m.Warnings...)
 		doc.Assumed = append(doc.Assumed, m.Assumed...)
+		doc.equipment(m)
 	} else {
 		for _, f := range urdf.Findings(l.Why) {
 			f.Text = "it loads, but can't be moved: " + f.Text
@@ -182,6 +207,22 @@ func checked(l source.Loaded) (checkDocument, error) {
 	return doc, nil
 }
 
+// equipment fills in what m has beside its joints.
+func (d *checkDocument) equipment(m *robot.Model) {
+	name := func(i int) string { return m.Joints[m.Active[i]].Name }
+	d.Actuators = m.Actuators
+	if b := m.Base; b != nil {
+		d.Base = &checkBase{name(b.X), name(b.Y), name(b.Yaw), name(b.Left), name(b.Right), b.Radius, b.Track}
+	}
+	for _, r := range m.References {
+		c := checkReference{name(r.Joint), r.Switch, "lower", r.Speed, r.Travel}
+		if r.Direction > 0 {
+			c.End = "upper"
+		}
+		d.References = append(d.References, c)
+	}
+}
+
 // String is the document for people.
 func (d *checkDocument) String() string {
 	var b strings.Builder
@@ -205,6 +246,16 @@ func (d *checkDocument) String() string {
 		fmt.Fprintf(&b, " %s × %d", k, kinds[k])
 	}
 	b.WriteByte('\n')
+	for _, a := range d.Actuators {
+		fmt.Fprintf(&b, "actuator %s: %s, %g to %g %s; a stop: %s, a lost link: %s\n", gate.Escape(a.Name), gate.Escape(a.Kind),
+			a.Lower, a.Upper, gate.Escape(a.Unit), a.OnStop, a.OnLost)
+	}
+	if w := d.Base; w != nil {
+		fmt.Fprintf(&b, "base: wheels %s and %s of radius %g m, %g m apart\n", gate.Escape(w.Left), gate.Escape(w.Right), w.Radius, w.Track)
+	}
+	for _, r := range d.References {
+		fmt.Fprintf(&b, "reference %s: a switch at %g, towards the %s end\n", gate.Escape(r.Joint), r.Switch, r.End)
+	}
 	for _, s := range d.Assumed {
 		fmt.Fprintf(&b, "assumed: %s\n", gate.Escape(s))
 	}
