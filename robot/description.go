@@ -100,12 +100,18 @@ type Geometry struct {
 }
 
 // Mesh is a triangle mesh. Its vertices are scaled already; it is not modified
-// after loading and may be shared.
+// after loading and may be shared. One that could not be read has no triangles and
+// says where it is named and what is missing.
 type Mesh struct {
 	File      string
 	Vertices  []mgl64.Vec3
 	Triangles [][3]int32
+	Named     string // file:line of the description; only of a mesh without triangles
+	Missing   string // why there are none, as a clause: "isn't read: …"
 }
+
+// Read reports whether the mesh has a shape.
+func (m *Mesh) Read() bool { return m != nil && len(m.Triangles) > 0 }
 
 // Collider is a collision body fixed to a link.
 type Collider struct {

@@ -1,6 +1,7 @@
 package robot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,13 +28,8 @@ import (
 // moving, and a body of unknown shape can't be kept clear of anything. d is not
 // modified; its findings and theirs come together in the model's Warnings.
 func NewModel(d *Description, sem *Semantics, table *LimitTable) (*Model, error) {
-	for i := range d.Links {
-		for _, c := range d.Links[i].Colliders {
-			if c.Geometry.Kind == MeshGeometry && (c.Geometry.Mesh == nil || len(c.Geometry.Mesh.Triangles) == 0) {
-				return nil, Errf(CodeInvalidArgument, d.Links[i].Name,
-					"the collision mesh %q was not read; a robot of unknown shape can't be moved", meshFile(c.Geometry.Mesh))
-			}
-		}
+	if err := shaped(d); err != nil {
+		return nil, err
 	}
 	limits, err := NewLimits(d, table)
 	if err != nil {
@@ -67,11 +63,36 @@ func NewModel(d *Description, sem *Semantics, table *LimitTable) (*Model, error)
 	return m, nil
 }
 
-func meshFile(m *Mesh) string {
-	if m == nil {
-		return ""
+// shaped refuses a description with a collision body whose mesh was not read. It
+// names the first one, where the description names it and what is missing, and
+// counts the others.
+func shaped(d *Description) error {
+	var first *Error
+	others := 0
+	for i := range d.Links {
+		for _, c := range d.Links[i].Colliders {
+			if c.Geometry.Kind != MeshGeometry || c.Geometry.Mesh.Read() {
+				continue
+			}
+			if first != nil {
+				others++
+				continue
+			}
+			m := c.Geometry.Mesh
+			if m == nil {
+				m = &Mesh{}
+			}
+			first = Errf(CodeInvalidArgument, cmp.Or(m.Named, d.Links[i].Name), "link %q: the collision mesh %q %s; a robot of unknown shape can't be moved",
+				d.Links[i].Name, m.File, cmp.Or(m.Missing, "was not read"))
+		}
 	}
-	return m.File
+	if first == nil {
+		return nil
+	}
+	if others > 0 {
+		first.Text += fmt.Sprintf(" (and so of %d more)", others)
+	}
+	return first
 }
 
 type modelBuilder struct {

@@ -87,7 +87,12 @@ func (p *parser) mesh(e *element, who string) *robot.Mesh {
 		p.bad(e.line, "%s: <mesh> scale %g %g %g: no factor may be zero", who, scale[0], scale[1], scale[2])
 		ok = false
 	}
-	empty := &robot.Mesh{File: a.value}
+	empty := &robot.Mesh{File: a.value, Named: at(p.report.origin(a.line))}
+	unread := func(code robot.Code, why string) *robot.Mesh {
+		empty.Missing = why
+		p.warnCode(code, a.line, who, fmt.Sprintf("collision mesh %q %s", clip(a.value), why))
+		return empty
+	}
 	if !ok {
 		return empty
 	}
@@ -101,17 +106,14 @@ func (p *parser) mesh(e *element, who string) *robot.Mesh {
 		return empty
 	}
 	if ext := strings.ToLower(path.Ext(name)); ext != ".stl" {
-		p.warnCode(robot.CodeNotSupported, a.line, who, fmt.Sprintf("collision mesh %q isn't read: only STL is", clip(a.value)))
-		return empty
+		return unread(robot.CodeNotSupported, "isn't read: only STL is")
 	}
 	if fsys == nil {
-		p.warn(a.line, who, fmt.Sprintf("collision mesh %q isn't read: no folder was given for it", clip(a.value)))
-		return empty
+		return unread(robot.CodeInvalidArgument, "isn't read: no folder was given for "+owner(a.value))
 	}
 	data, err := readLimited(fsys, name, MaxMeshBytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		p.warn(a.line, who, fmt.Sprintf("collision mesh %q doesn't exist", clip(a.value)))
-		return empty
+		return unread(robot.CodeInvalidArgument, "doesn't exist")
 	}
 	if err != nil {
 		p.bad(a.line, "%s: mesh %q: %w", who, clip(a.value), err)
@@ -131,6 +133,16 @@ func (p *parser) mesh(e *element, who string) *robot.Mesh {
 	p.meshes[key] = m
 	p.hashPart(a.value, data, true)
 	return m
+}
+
+// owner says whose folder a mesh name points into.
+func owner(name string) string {
+	rest, ok := strings.CutPrefix(name, "package://")
+	if !ok {
+		return "the files beside the description"
+	}
+	pkg, _, _ := strings.Cut(rest, "/")
+	return fmt.Sprintf("the package %q (--package %s=DIR)", clip(pkg), clip(pkg))
 }
 
 // scaleMesh scales in place. A mirror turns every triangle inside out, so their

@@ -107,12 +107,17 @@ func TestMeshes(t *testing.T) {
 		require.Contains(t, err.Error(), "t.urdf:2: ", name)
 	}
 	// What isn't there or isn't STL loads with a warning and makes no model.
-	for _, name := range []string{"none.stl", "bin.dae", "package://unknown/x.stl", "package://tau/none.stl"} {
+	for name, why := range map[string]string{
+		"none.stl": "doesn't exist", "bin.dae": "isn't read: only STL is", "package://tau/none.stl": "doesn't exist",
+		"package://unknown/x.stl": `isn't read: no folder was given for the package "unknown" (--package unknown=DIR)`,
+	} {
 		d, err := load(name, "1 1 1")
 		require.NoError(t, err, name)
 		require.Len(t, d.Warnings, 1, name)
+		require.Contains(t, d.Warnings[0].Text, why)
 		_, err = robot.NewModel(d, nil, nil)
 		require.ErrorIs(t, err, robot.ErrCode(robot.CodeInvalidArgument), name)
+		require.Contains(t, err.Error(), fmt.Sprintf("t.urdf:2: link \"a\": the collision mesh %q %s; a robot of unknown shape can't be moved", name, why))
 	}
 	for _, name := range []string{"hole.stl", "dir.stl"} {
 		_, err := load(name, "1 1 1")

@@ -257,6 +257,18 @@ func TestMimicNarrowsItsMaster(t *testing.T) {
 	require.True(t, m.Bounded)
 	require.Equal(t, []float64{-0.5, 0.5}, []float64{m.Lower, m.Upper})
 
+	// A follower that leaves one position holds both, which is said; its zero has no sign.
+	d = make("revolute", `<limit lower="0" upper="0.8" effort="1" velocity="1"/>`, `multiplier="-1"`)
+	m = d.Joints[d.JointIndex("m")]
+	require.Equal(t, []float64{-0.8, 0}, []float64{m.Lower, m.Upper})
+	require.False(t, math.Signbit(m.Upper))
+	require.Empty(t, d.Warnings)
+	d = make("revolute", `<limit lower="0" upper="2" effort="1" velocity="1"/>`, `multiplier="-1" offset="-1"`)
+	m = d.Joints[d.JointIndex("m")]
+	require.Equal(t, []float64{-1, -1}, []float64{m.Lower, m.Upper})
+	require.Len(t, d.Warnings, 1)
+	require.Contains(t, d.Warnings[0].Text, `its limits 0 to 2 and its multiplier -1 leave only -1 for "m", which it follows`)
+
 	d = make("revolute", limit, `multiplier="0" offset="0.3"`)
 	require.Equal(t, []float64{-1, 1}, []float64{d.Joints[0].Lower, d.Joints[0].Upper})
 

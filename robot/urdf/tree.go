@@ -234,8 +234,14 @@ func (p *parser) narrow(d *robot.Description, raw *rawJoint) {
 		master.Type, master.Bounded, master.Lower, master.Upper = robot.Revolute, true, lo, hi
 		return
 	}
-	master.Lower, master.Upper = math.Max(master.Lower, lo), math.Min(master.Upper, hi)
-	if master.Lower > master.Upper {
+	had := master.Upper - master.Lower
+	// + 0: no zero with a sign, which a division by a negative multiplier leaves.
+	master.Lower, master.Upper = math.Max(master.Lower, lo)+0, math.Min(master.Upper, hi)+0
+	switch {
+	case master.Lower > master.Upper:
 		p.bad(raw.mimic.line, "%s: its limits leave no position for %q, which it follows", who, master.Name)
+	case master.Lower == master.Upper && had > 0:
+		p.warn(raw.mimic.line, who, fmt.Sprintf("its limits %g to %g and its multiplier %g leave only %g for %q, which it follows: neither can be moved before they are set right",
+			j.Lower, j.Upper, m.Multiplier, master.Lower, master.Name))
 	}
 }
