@@ -57,3 +57,18 @@ func TestADescriptionIsNamedTheSameWayEverywhere(t *testing.T) {
 	require.Equal(t, 2, r.status)
 	require.Contains(t, r.stderr, "isn't built yet", "the robot loads, and nothing more is there")
 }
+
+// A gantry that doesn't know where it is finds its switches before it goes anywhere.
+func TestAGantryFindsItsSwitchesFirst(t *testing.T) {
+	as, r := script(t, dataDir(t), []string{
+		`{"tool":"move_joints","arguments":{"positions":{"x":0.1}}}`,
+		`{"tool":"reference","arguments":{"joint":"x"}}`, `{"tool":"reference","arguments":{"joint":"y"}}`, `{"tool":"reference","arguments":{"joint":"z"}}`,
+		`{"tool":"move_joints","arguments":{"positions":{"x":0.1}}}`,
+	}, "--rehearse", "--robot", "gantry", "--unreferenced")
+	require.Equal(t, 1, r.status, r.stderr)
+	require.Equal(t, "NOT_CALIBRATED", as[0].Code)
+	for _, a := range as[1:] {
+		require.Equal(t, "ok", a.Status, a.Text)
+	}
+	require.InDelta(t, 0.1, as[4].positions(t)["x"], 0.002)
+}

@@ -84,6 +84,7 @@ func TestSimFlagsThatMakeNoSense(t *testing.T) {
 		{sim("--robot", "so101", "--limits", "x.yaml"), "--limits"},
 		{sim("--scene", "/nonexistent/scene.json"), "scene.json"},
 		{sim("--faults", "/nonexistent/faults.json"), "faults.json"},
+		{sim("--unreferenced"), "no joint with a reference switch"},
 	} {
 		usage(t, c.args, c.text)
 	}
@@ -116,6 +117,7 @@ func TestRealSaysWhatTheOptInIsAndFailsClosed(t *testing.T) {
 	}
 	usage(t, full("--clock", "fast"), "simulator's")
 	usage(t, full("--faults", "x"), "simulator's")
+	usage(t, full("--unreferenced"), "simulator's")
 	usage(t, full("--robot", "hal"), "hal")
 	usage(t, full("--session", "a/b"), "--session")
 }

@@ -36,6 +36,9 @@ type Setup struct {
 	DataDir  string
 	Verbose  bool
 	Rehearse bool
+	// Unreferenced: the simulator's joints that have a reference switch don't know at
+	// first where they are.
+	Unreferenced bool
 	// Open, if set, is called once the data folder is ours, and says who approves and
 	// who is told what happens; nil: nobody.
 	Open     func(dir string) (gate.Approver, Watcher, error)
@@ -140,7 +143,14 @@ func (h *Host) openEvents() error {
 // build makes robot, planner and gate.
 func (h *Host) build(approver gate.Approver) error {
 	s := h.setup
-	rob, err := sim.New(sim.Options{Model: s.Model, Scene: &s.Scene, Clock: s.Clock, Seed: s.Seed, Faults: s.Faults, Now: s.Now})
+	o := sim.Options{Model: s.Model, Scene: &s.Scene, Clock: s.Clock, Seed: s.Seed, Faults: s.Faults, Now: s.Now}
+	if s.Unreferenced {
+		o.Unreferenced = make([]bool, s.Model.DoF())
+		for _, r := range s.Model.References {
+			o.Unreferenced[r.Joint] = true
+		}
+	}
+	rob, err := sim.New(o)
 	if err != nil {
 		return err
 	}

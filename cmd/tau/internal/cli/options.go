@@ -31,6 +31,7 @@ type bridgeFlags struct {
 	clock            string
 	seed             uint64
 	faults           string
+	unreferenced     bool
 	verbose          bool
 	// of "real" only
 	driver, port, config string
@@ -52,6 +53,7 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 	f.StringVar(&b.clock, "clock", "real", "simulated time: real, or fast (as fast as the machine can, same results)")
 	f.Uint64Var(&b.seed, "seed", 0, "seed of every random choice")
 	f.StringVar(&b.faults, "faults", "", "JSON file of faults for the simulator")
+	f.BoolVar(&b.unreferenced, "unreferenced", false, "simulator: joints with a reference switch start without knowing where they are")
 	f.BoolVarP(&b.verbose, "verbose", "v", false, "log tier-0 calls too")
 	f.BoolVar(&b.rehearse, "rehearse", false, "simulated sessions only: run physical calls without asking anybody")
 	f.StringVar(&b.driver, "driver", "", "driver of the real robot")
@@ -68,7 +70,7 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 	// but doesn't offer them.
 	hide := []string{"driver", "port", "config", "for"}
 	if isReal {
-		hide = []string{"rehearse", "clock", "faults"}
+		hide = []string{"rehearse", "clock", "faults", "unreferenced"}
 	}
 	for _, name := range hide {
 		f.Lookup(name).Hidden = true
@@ -93,8 +95,8 @@ func (b *bridgeFlags) checkReal() error {
 	if b.set("rehearse") {
 		return exit.Usagef("--rehearse runs physical calls without asking and is for simulated sessions only")
 	}
-	if b.set("clock") || b.set("faults") {
-		return exit.Usagef("--clock and --faults are the simulator's; a real robot has neither")
+	if b.set("clock") || b.set("faults") || b.set("unreferenced") {
+		return exit.Usagef("--clock, --faults and --unreferenced are the simulator's; a real robot has none of them")
 	}
 	if b.session == "" {
 		return exit.Usagef("robot real needs --session NAME, which is the opt-in: it lets that one session move the real robot, " +

@@ -44,6 +44,12 @@ func (a *app) runSim(b *bridgeFlags) (err error) {
 	if s.Model, s.Scene, err = b.arm.load(); err != nil {
 		return err
 	}
+	if b.unreferenced {
+		if len(s.Model.References) == 0 {
+			return exit.Usagef("--unreferenced: %s has no joint with a reference switch", s.Model.Name)
+		}
+		s.Unreferenced = true
+	}
 	if s.Faults, err = bridge.LoadFaults(b.faults); err != nil {
 		return exit.Usagef("%w", err)
 	}
