@@ -47,7 +47,7 @@ func BenchmarkCheck(b *testing.B) {
 					t := relative(&o.frame, &d.Frames[p.body])
 					for _, n := range c.covers[p.body].tree.nodes {
 						if n.left < 0 {
-							sink = min(sink, o.part.solid.distance(apply(&t, n.c))-n.r)
+							sink = min(sink, o.parts[0].solid.distance(apply(&t, n.c))-n.r)
 						}
 					}
 				}

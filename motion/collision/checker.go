@@ -41,6 +41,7 @@ type cover struct {
 	reach float64 // of any point from the link's origin, m; 0 for a link without bodies
 	parts []part  // its primitive bodies
 	mesh  bool    // not all of them are primitive
+	over  float64 // how far the spheres reach beyond the bodies at most, m
 	round bool    // the joint above turns all of it about its own axis of symmetry
 }
 
@@ -48,8 +49,8 @@ type obstacle struct {
 	name    string
 	frame   transform // root from body
 	shape   robot.Geometry
-	part    part  // a primitive body, in the root frame
-	tree    *tree // of a mesh, nil for a primitive body
+	parts   []part // its primitive body, in the root frame
+	tree    *tree  // of a mesh, nil for a primitive body
 	zone    bool
 	movable bool
 }
@@ -61,6 +62,9 @@ type pair struct {
 	a, b        string
 	code        robot.Code
 	margin      float64
+	// sure is the exact distance from which on the spheres say that the margin is
+	// kept, +Inf for a pair with a mesh.
+	sure float64
 	// The joints from each body up to where the two chains meet, nearest first.
 	// An obstacle stands still, so the second chain is empty.
 	up, down []step
@@ -132,7 +136,8 @@ func (c *Checker) coverLink(i int) error {
 			c.covers[i].parts = append(c.covers[i].parts, newPart(&body.Geometry, frame))
 		}
 		var one tree
-		root, _ := one.cover(&body.Geometry, c.opts.Overshoot)
+		root, over := one.cover(&body.Geometry, c.opts.Overshoot)
+		c.covers[i].over = max(c.covers[i].over, over)
 		one.move(&frame)
 		base := int32(len(t.nodes))
 		for _, n := range one.nodes {
@@ -174,7 +179,7 @@ func (c *Checker) addScene(s *robot.Scene) error {
 			o.tree = new(tree)
 			o.tree.root, _ = o.tree.cover(g, c.opts.Overshoot)
 		} else {
-			o.part = newPart(g, frame)
+			o.parts = []part{newPart(g, frame)}
 		}
 		c.obstacles = append(c.obstacles, o)
 		return nil
@@ -215,8 +220,16 @@ func (c *Checker) addPair(a, b int, code robot.Code, margin float64) {
 	if moves(up) || moves(down) {
 		c.pairs = append(c.pairs, pair{
 			body: a, other: b, a: c.name(a), b: c.name(b), code: code, margin: margin, up: up, down: down,
+			sure: sure(margin, &c.covers[a], &c.covers[b]),
 		})
 	}
+}
+
+func sure(margin float64, a, b *cover) float64 {
+	if a.mesh || b.mesh {
+		return math.Inf(1)
+	}
+	return margin/goodEnough + a.over + b.over
 }
 
 // addObstaclePairs adds a cover with each obstacle but what is carried.
@@ -233,6 +246,7 @@ func (c *Checker) addObstaclePairs(a int) {
 		p := pair{
 			body: a, other: -1, obstacle: k, a: c.name(a), b: c.obstacles[k].name,
 			code: robot.CodeSceneCollision, margin: c.opts.SceneMargin, up: up,
+			sure: sure(c.opts.SceneMargin, &c.covers[a], &cover{mesh: c.obstacles[k].tree != nil}),
 		}
 		if c.obstacles[k].zone {
 			p.code = robot.CodeZoneNotGranted

@@ -44,7 +44,7 @@ func (c *Checker) exact(d *data, p *pair) (gap float64, ok bool) {
 		if a.mesh || o.tree != nil {
 			return 0, false
 		}
-		others = []part{o.part}
+		others = o.parts
 		rel = relative(&d.frames[a.link], &identity)
 	}
 	gap = p.margin
@@ -142,10 +142,10 @@ func (c *Checker) measure(d *data, i int, enough float64) float64 {
 	p := &c.pairs[i]
 	d.exactly = false
 	if !d.contact[i] {
-		return c.clearance(d, p, enough)
+		return c.distance(d, p, enough)
 	}
 	if d.starting {
-		if dist := c.clearance(d, p, enough); dist >= p.margin {
+		if dist := c.distance(d, p, enough); dist >= p.margin {
 			d.contact[i] = false
 			return dist
 		}

@@ -105,7 +105,7 @@ func (c *couple) gap() (gap float64, n mgl64.Vec3) {
 		p := [3]float64(c.t[9:])
 		return c.a.distance(p) - c.b.radius, c.a.outwards(p)
 	}
-	gap, n, apart := c.distance()
+	gap, n, apart := c.distance(math.Inf(1))
 	if !apart {
 		gap, n = c.depth()
 	}
@@ -129,8 +129,9 @@ func (s *solid) outwards(p [3]float64) (n mgl64.Vec3) {
 
 // distance returns the distance of the cores by the algorithm of Gilbert,
 // Johnson and Keerthi (A Fast Procedure for Computing the Distance Between Complex
-// Objects, 1988) and its direction; apart is false where they overlap.
-func (c *couple) distance() (lower float64, along mgl64.Vec3, apart bool) {
+// Objects, 1988) and its direction; apart is false where they overlap. Any lower
+// bound that is at least enough will do.
+func (c *couple) distance(enough float64) (lower float64, along mgl64.Vec3, apart bool) {
 	v := mgl64.Vec3{c.t[9], c.t[10], c.t[11]}
 	var s simplex
 	for range gapSteps {
@@ -143,7 +144,7 @@ func (c *couple) distance() (lower float64, along mgl64.Vec3, apart bool) {
 		if x := n.Dot(w); x > lower {
 			lower, along = x, n
 		}
-		if l-lower <= gapPrecision || s.has(w) {
+		if l-lower <= gapPrecision || lower >= enough || s.has(w) {
 			break
 		}
 		if v = s.add(w); s.n == 4 {

@@ -111,7 +111,7 @@ func (c *Checker) attach(a *Attached) error {
 	if carried.mesh {
 		carried.tree = tree{nodes: slices.Clone(o.tree.nodes), root: o.tree.root}
 	} else {
-		carried.tree.root, _ = carried.tree.cover(&o.shape, c.opts.Overshoot)
+		carried.tree.root, carried.over = carried.tree.cover(&o.shape, c.opts.Overshoot)
 		carried.parts = []part{newPart(&o.shape, frame)}
 	}
 	carried.tree.move(&frame)

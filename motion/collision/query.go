@@ -104,6 +104,56 @@ func treesBelow(s *search, a, b *tree, i, j int32, pb *[3]float64, lower float64
 	treesBelow(s, a, b, i, nb.left, &pl, dl, t)
 }
 
+// distance returns a lower bound of the pair's distance at the frames in d: that of
+// the bodies themselves where it is as large as to leave no doubt, else that of
+// their spheres; or any that is at least enough. Bodies are few and spheres many.
+func (c *Checker) distance(d *data, p *pair, enough float64) float64 {
+	if math.IsInf(p.sure, 1) {
+		return c.clearance(d, p, enough)
+	}
+	if low := c.clearance(d, p, math.Inf(-1)); low >= enough {
+		return low
+	}
+	if low := c.bodies(d, p, enough); low >= p.sure {
+		return low
+	}
+	return c.clearance(d, p, enough)
+}
+
+// bodies returns the distance of a pair without meshes, or any lower bound of it
+// that is at least enough or less than what makes sure.
+func (c *Checker) bodies(d *data, p *pair, enough float64) float64 {
+	a := &c.covers[p.body]
+	enough = max(enough, p.sure)
+	if p.other < 0 {
+		t := relative(&d.frames[a.link], &identity)
+		return partsApart(a.parts, c.obstacles[p.obstacle].parts, &t, p.sure, enough)
+	}
+	b := &c.covers[p.other]
+	t := relative(&d.frames[a.link], &d.frames[b.link])
+	return partsApart(a.parts, b.parts, &t, p.sure, enough)
+}
+
+func partsApart(a, b []part, t *transform, sure, enough float64) float64 {
+	least := math.Inf(1)
+	for i := range b {
+		at := compose(t, &b[i].frame)
+		for k := range a {
+			one := couple{a: &a[k].solid, b: &b[i].solid, t: relative(&a[k].frame, &at)}
+			low := dist([3]float64(one.t[9:]), [3]float64{}) - a[k].bound - b[i].bound
+			if low < enough && low < least {
+				around := one.a.rounding() + one.b.rounding()
+				low, _, _ = one.distance(min(enough, least) + around)
+				if low -= around; low < sure {
+					return low
+				}
+			}
+			least = min(least, low)
+		}
+	}
+	return least
+}
+
 // clearance returns a lower bound of the pair's distance at the frames in d: good
 // to goodEnough if it is below enough, else any that is at least enough.
 func (c *Checker) clearance(d *data, p *pair, enough float64) float64 {
@@ -119,7 +169,7 @@ func (c *Checker) clearance(d *data, p *pair, enough float64) float64 {
 		inv := relative(&t, &identity)
 		return minToTree(&body.tree, o.tree, &inv, enough)
 	}
-	return body.tree.minToSolid(&o.part.solid, &t, enough)
+	return body.tree.minToSolid(&o.parts[0].solid, &t, enough)
 }
 
 var identity = transform{1, 0, 0, 0, 1, 0, 0, 0, 1}

@@ -2,6 +2,7 @@ package collision
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/go-gl/mathgl/mgl64"
@@ -9,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/builtin"
 )
 
 func drawTransform(t *rapid.T) transform {
@@ -84,4 +86,52 @@ func TestRelative(t *testing.T) {
 		x, y := apply(&b, p), apply(&a, apply(&r, p))
 		require.InDelta(t, 0, dist(x, y), 1e-12)
 	})
+}
+
+// TestBodiesAndSpheresAgree: the shortcut by the bodies themselves allows what the
+// spheres allow and refuses what they refuse, and its distance isn't above the true
+// one, which no two points of the bodies undercut.
+func TestBodiesAndSpheresAgree(t *testing.T) {
+	for _, name := range []string{"so101", "panda", "rover"} {
+		m, err := builtin.Load(name)
+		require.NoError(t, err)
+		c := newChecker(t, m, &robot.Scene{Bodies: []robot.Body{
+			body("table", 0, 0, -0.05, box(4, 4, 0.1)), body("shelf", 0.3, -0.3, 0.3, box(0.4, 0.2, 0.02)),
+		}})
+		rng := rand.New(rand.NewPCG(4, 2))
+		tr := newTruth(t, m, rng, 30)
+		d := c.take("")
+		shortcuts, below := 0, 0
+		for range 150 {
+			q := randomQ(rng, m)
+			c.kin.FrameFK(d.frames, q)
+			for i := range c.pairs {
+				p := &c.pairs[i]
+				got, spheres := c.distance(d, p, math.Inf(1)), c.clearance(d, p, math.Inf(1))
+				require.Equal(t, spheres < p.margin, got < p.margin, "%s %s: %g %g", p.a, p.b, got, spheres)
+				if got < p.margin {
+					below++
+				}
+				if got == spheres {
+					continue
+				}
+				shortcuts++
+				require.GreaterOrEqual(t, got, spheres-1e-9)
+				others := c.obstacles[max(p.obstacle, 0)].parts
+				rel := identity
+				if p.other >= 0 {
+					others, rel = c.covers[p.other].parts, d.frames[p.other]
+				}
+				for _, local := range tr.points[p.body] {
+					at := back(&rel, apply(&d.frames[p.body], local))
+					for k := range others {
+						e := exact{others[k].frame, others[k].solid}
+						require.LessOrEqual(t, got, e.distance(at)+1e-9)
+					}
+				}
+			}
+		}
+		require.Greater(t, shortcuts, 100, name)
+		require.Greater(t, below, 0, name)
+	}
 }
