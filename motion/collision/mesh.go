@@ -19,7 +19,9 @@ const (
 
 type triangle [3][3]float64
 
-// coverMesh covers a mesh's surface and, where it is closed, what it encloses.
+// coverMesh covers a closed mesh's surface and what it encloses. A mesh with a hole,
+// or with triangles that face different ways, doesn't say what is inside it: it
+// stands for its convex hull, and a little more, as openHull says.
 func (t *tree) coverMesh(m *robot.Mesh, overshoot float64) (root int32, tau float64) {
 	lo := [3]float64{math.Inf(1), math.Inf(1), math.Inf(1)}
 	hi := [3]float64{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
@@ -35,7 +37,14 @@ func (t *tree) coverMesh(m *robot.Mesh, overshoot float64) (root int32, tau floa
 		}
 	}
 	tau = max(overshoot*meshFactor, dist(lo, hi)/meshRatio)
-	b := meshBuilder{t: t, tris: tris, small: tau / 2, closed: closed(m)}
+	if !closed(m) {
+		h := openHull(m, t, tau/2)
+		if root = h.cell(lo, hi); root < 0 { // a mesh without any extent
+			root = t.leaf(ball{mix(lo, hi), dist(lo, hi) / 2})
+		}
+		return root, tau
+	}
+	b := meshBuilder{t: t, tris: tris, small: tau / 2}
 	c := mix(lo, hi)
 	root = b.cell(all, lo, hi, c, math.Round(winding(tris, c)))
 	if root < 0 { // can't be: a cell that holds a triangle is never dropped
@@ -46,10 +55,9 @@ func (t *tree) coverMesh(m *robot.Mesh, overshoot float64) (root int32, tau floa
 
 // meshBuilder halves the space around a mesh into cells.
 type meshBuilder struct {
-	t      *tree
-	tris   []triangle
-	small  float64 // radius of the balls on the surface, m
-	closed bool
+	t     *tree
+	tris  []triangle
+	small float64 // radius of the balls on the surface, m
 }
 
 // cell halves a cell until the ball about it is no larger than small or no
@@ -97,14 +105,10 @@ func (b *meshBuilder) cell(near []int32, lo, hi, from [3]float64, turns float64)
 // turnsAt returns the winding number at c. On a closed mesh it changes by one
 // with each triangle that the line from a known point crosses, and the line to a
 // cell's centre from that of the cell above stays among that cell's triangles.
-// Where a crossing is too near an edge to be counted, and on open meshes, all
-// triangles are summed.
+// Where a crossing is too near an edge to be counted, all triangles are summed.
 func (b *meshBuilder) turnsAt(near []int32, from, c [3]float64, turns float64) float64 {
 	if from == c {
 		return turns
-	}
-	if !b.closed {
-		return winding(b.tris, c)
 	}
 	for _, i := range near {
 		n, ok := crossing(&b.tris[i], from, c)
