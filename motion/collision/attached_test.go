@@ -233,3 +233,22 @@ func TestAcceptedSegmentsOfWhatIsCarriedAreFree(t *testing.T) {
 	require.Greater(t, accepted, 3, "the test must see accepted segments")
 	require.Greater(t, refused, 3, "and refused ones")
 }
+
+// TestCarriedBodyTurnsFarOut: how far what is carried reaches counts for how fast it
+// moves, so that a foil in its way isn't jumped over.
+func TestCarriedBodyTurnsFarOut(t *testing.T) {
+	b := kintest.NewBuilder("pole", "base")
+	l := b.Joint("turn", robot.Continuous, 0, robot.IdentityPose(), mgl64.Vec3{0, 0, 1}, 0, 0)
+	m := b.Model(l)
+	s := &robot.Scene{Bodies: []robot.Body{
+		body("foil", 0.5, 0, 0, box(0.1, 1e-4, 0.1)),
+		{Name: "bead", Pose: kintest.At(9, 9, 9, 0, 0, 0), Geometry: robot.Geometry{Kind: robot.Sphere, Radius: 1e-3}, Movable: true},
+	}}
+	c := carrying(t, newChecker(t, m, s), &Attached{Body: "bead", Link: l, Pose: kintest.At(0.5, 0, 0, 0, 0, 0)})
+	for _, q := range []float64{-1.5, 1.2} {
+		_, err := c.Check([]float64{q})
+		require.NoError(t, err)
+	}
+	_, err := c.CheckSegment([]float64{-1.5}, []float64{1.2})
+	require.ErrorContains(t, err, "bead, foil")
+}
