@@ -39,10 +39,13 @@ func (x *moveAction) forCall(call gate.Call) *moveAction {
 // limits, the scene, the backend with driver and calibration, the motion, the
 // rehearsal, what is held and where, and what the card says of itself. It is
 // recomputed from live inputs before the first actuation.
-func (x *moveAction) liveDigest() [32]byte {
+func (x *moveAction) liveDigest() [32]byte { return x.digestIn(x.arm.sceneNow()) }
+
+// digestIn is liveDigest with a scene: that which the motion was planned in, should
+// another call have changed it while the motion was planned and rehearsed.
+func (x *moveAction) digestIn(scene *robot.Scene) [32]byte {
 	a := x.arm
 	info := a.Backend.Info()
-	scene := a.sceneNow()
 	b := append([]byte(nil), "tau motion action 2\x00"...)
 	b = append(b, a.Model.ModelHash[:]...)
 	b = append(b, scene.Hash[:]...)

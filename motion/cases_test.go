@@ -102,8 +102,11 @@ func TestCase10_EverySampleIsInsideTheSoftLimit(t *testing.T) {
 	require.Contains(t, a.Text, "limit 0.0175 rad")
 	require.Contains(t, a.Text, "nearest admissible: panda_joint4 0.0175 rad")
 	rng := rand.New(rand.NewPCG(10, 4))
-	accepted := 0
-	for range 40 {
+	accepted, tries := 0, 40
+	if raceEnabled {
+		tries = 6
+	}
+	for range tries {
 		goal := drawQ(m, rng)
 		goal[3] = 0.0175 - 0.002*rng.Float64() // at the soft limit
 		act, err := g.prepare("move_joints", goalArgs(m, goal))
@@ -114,7 +117,7 @@ func TestCase10_EverySampleIsInsideTheSoftLimit(t *testing.T) {
 		accepted++
 		eachMillisecond(t, act, m)
 	}
-	require.Greater(t, accepted, 5)
+	require.Greater(t, accepted, tries/8)
 }
 
 // eachMillisecond holds every millisecond of a planned motion to the limits.

@@ -121,7 +121,10 @@ func deep(c *collision.Checker, from, to []float64) bool {
 // With the checker on, what the planner accepts rehearses clean.
 func TestHonestPlansRehearseClean(t *testing.T) {
 	t.Parallel()
-	const want = 500
+	want := 500
+	if raceEnabled {
+		want = 60
+	}
 	m, err := builtin.Load("so101")
 	require.NoError(t, err)
 	scene := tableScene(t)

@@ -33,15 +33,20 @@ func (a *arm) ready(ctx context.Context, insist bool) (robot.State, error) {
 	return st, nil
 }
 
-// course is a motion that was planned and hasn't been checked as a whole.
+// course is a motion that was planned and hasn't been timed and checked as a whole.
 type course struct {
-	trajectory robot.Trajectory
-	grip       *robot.Grip
-	seek       *robot.Seek
-	whole      bool        // it isn't made of straight lines that were checked one by one
-	facts      []gate.Fact // what its card says beside what every motion's says
+	timed func(scale float64) (robot.Trajectory, error)
+	grip  *robot.Grip
+	seek  *robot.Seek
+	whole bool        // it isn't made of straight lines that were checked one by one
+	facts []gate.Fact // what its card says beside what every motion's says
 	// found, if set, says more of it once it has been rehearsed.
 	found func(*robot.Rehearsal) []gate.Fact
+}
+
+// once is a course's timing that no scale changes.
+func once(t robot.Trajectory) func(float64) (robot.Trajectory, error) {
+	return func(float64) (robot.Trajectory, error) { return t, nil }
 }
 
 func scaleOf(scale *float64) float64 {
@@ -64,31 +69,59 @@ func (p *Planner) move(ctx context.Context, a *arm, st robot.State, from, to []f
 	return p.through(ctx, a, st, v, path, scale, course{grip: grip})
 }
 
-// through times a path of straight lines in joint space.
+// through makes a course of straight lines in joint space.
 func (p *Planner) through(ctx context.Context, a *arm, st robot.State, v *view, path [][]float64, scale *float64, c course) (*moveAction, error) {
-	var err error
-	if c.trajectory, err = trajectory.ThroughWaypoints(a.info.Joints, a.Model.Limits, path, scaleOf(scale)); err != nil {
-		return nil, err
+	c.timed = func(scale float64) (robot.Trajectory, error) {
+		return trajectory.ThroughWaypoints(a.info.Joints, a.Model.Limits, path, scale)
 	}
-	return p.finish(ctx, a, st, v, c)
+	return p.finish(ctx, a, st, v, c, scaleOf(scale))
 }
 
-// finish checks a course as a whole, has it rehearsed from the measured state, and
-// returns the finished action.
-func (p *Planner) finish(ctx context.Context, a *arm, st robot.State, v *view, c course) (*moveAction, error) {
-	if d := c.trajectory.Duration(); !(d <= maxDuration) {
-		return nil, robot.LimitErr(robot.CodeInvalidArgument, "speed_scale", d, maxDuration, "s",
-			"the motion takes too long; ask for it faster, or in parts")
+// along makes a course of curves in joint space.
+func (p *Planner) along(ctx context.Context, a *arm, st robot.State, v *view, curves []trajectory.Curve, scale *float64, facts []gate.Fact) (*moveAction, error) {
+	return p.finish(ctx, a, st, v, course{whole: true, facts: facts, timed: func(scale float64) (robot.Trajectory, error) {
+		return trajectory.ThroughCurves(a.info.Joints, a.Model.Limits, curves, scale)
+	}}, scaleOf(scale))
+}
+
+// tooLong refuses a motion that nobody would watch to its end, with a scale at which
+// somebody might, if there is one.
+func (c *course) tooLong(d, scale float64) error {
+	if c.seek != nil {
+		return robot.LimitErr(robot.CodeInvalidArgument, "duration", d, maxDuration, "s", "the search would take too long")
+	}
+	e := robot.LimitErr(robot.CodeInvalidArgument, "speed_scale", d, maxDuration, "s", "the motion takes too long; ask for it faster, or in parts")
+	// Ramps don't get shorter in proportion, so that the first try may be too little.
+	const tries, more = 10, 1.05
+	s := scale * d / maxDuration
+	for k := 0; k < tries && s <= 1; k, s = k+1, s*more {
+		if t, err := c.timed(s); err == nil && t.Duration() <= maxDuration {
+			e.Nearest = []robot.Quantity{{Name: "speed_scale", Value: s}}
+			break
+		}
+	}
+	return e
+}
+
+// finish times a course, checks it as a whole, has it rehearsed from the measured
+// state, and returns the finished action.
+func (p *Planner) finish(ctx context.Context, a *arm, st robot.State, v *view, c course, scale float64) (*moveAction, error) {
+	t, err := c.timed(scale)
+	if err != nil {
+		return nil, err
+	}
+	if d := t.Duration(); !(d <= maxDuration) {
+		return nil, c.tooLong(d, scale)
 	}
 	m := robot.Motion{
-		Epoch: st.StopEpoch, Trajectory: c.trajectory,
+		Epoch: st.StopEpoch, Trajectory: t,
 		StartTolerance: a.startTolerance(), MaxDeviation: a.maxDeviation(), Grip: c.grip, Seek: c.seek,
 	}
 	if err := m.Validate(a.info.Joints, a.Model.Limits); err != nil {
 		return nil, fmt.Errorf("the planner's own trajectory: %w", err)
 	}
 	if c.whole && v.checker != nil {
-		if _, err := v.checker.CheckTrajectory(c.trajectory); err != nil {
+		if _, err := v.checker.CheckTrajectory(t); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +135,7 @@ func (p *Planner) finish(ctx context.Context, a *arm, st robot.State, v *view, c
 	if c.found != nil {
 		c.facts = append(c.facts, c.found(&r)...)
 	}
-	x := &moveAction{arm: a, motion: m, rehearsal: r, held: st.Held, heldAt: st.HeldPose, facts: append(c.facts, a.sceneFacts()...)}
-	x.digest = x.liveDigest()
+	x := &moveAction{arm: a, motion: m, rehearsal: r, held: st.Held, heldAt: st.HeldPose, facts: append(c.facts, a.sceneFacts(v.scene)...)}
+	x.digest = x.digestIn(v.scene)
 	return x, nil
 }

@@ -21,6 +21,7 @@ type view struct {
 	planner *planning.Planner
 	lines   planning.Checker   // says whether straight lines in joint space are free
 	checker *collision.Checker // of whole trajectories; nil where Arm.Checker replaces it
+	scene   *robot.Scene       // that all of it is about
 }
 
 func newPaths(a Arm, scene *robot.Scene, tree *kinematics.Tree) (*paths, error) {
@@ -30,7 +31,7 @@ func newPaths(a Arm, scene *robot.Scene, tree *kinematics.Tree) (*paths, error) 
 			p.movable = append(p.movable, scene.Bodies[i].Name)
 		}
 	}
-	p.free = &view{lines: a.Checker}
+	p.free = &view{lines: a.Checker, scene: scene}
 	if a.Checker == nil {
 		var err error
 		if p.checker, err = collision.New(a.Model, scene, tree, collision.DefaultOptions()); err != nil {
@@ -73,7 +74,7 @@ func (p *paths) view(st robot.State, grip bool) (*view, error) {
 		return nil, err
 	}
 	pl, err := planning.New(p.model, p.tree, c)
-	return &view{planner: pl, lines: c, checker: c}, err
+	return &view{planner: pl, lines: c, checker: c, scene: p.free.scene}, err
 }
 
 // isContact reports whether an error of a checker is about bodies, and not a

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/gatetest"
+	"github.com/tau-robot/tau/motion"
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -110,6 +111,58 @@ func TestG12_ASceneEditVoidsAnOpenApproval(t *testing.T) {
 	g.ok("scene_remove", `{"name":"far"}`, nil)
 	g.ok("home", `{}`, nil)
 	require.Empty(t, g.fact("Scene"), "it is as it was at the start")
+}
+
+// meddler changes the scene while a motion is rehearsed.
+type meddler struct {
+	motion.Rehearser
+	meddle func()
+}
+
+func (m *meddler) Rehearse(ctx context.Context, st robot.State, mo robot.Motion) (robot.Rehearsal, error) {
+	r, err := m.Rehearser.Rehearse(ctx, st, mo)
+	m.meddle()
+	return r, err
+}
+
+// A motion is bound to the scene that it was planned in, also where that changes
+// before anybody has been asked.
+func TestG12_ASceneEditDuringThePlanningVoidsThePlan(t *testing.T) {
+	var g *rig
+	m := &meddler{Rehearser: &fixed{robot.Rehearsal{Simulator: "x", SamplePeriod: 0.02, Trace: [][]float64{make([]float64, 6)}}}}
+	g = newRig(t, rigOptions{rehearser: m})
+	m.meddle = func() { g.must("scene_add", far, nil) }
+	act := g.action("move_joints", turn)
+	requireCode(t, gate.CodeStartMoved, act.Check(t.Context()))
+	m.meddle = func() {}
+	require.NoError(t, g.action("move_joints", turn).Check(t.Context()))
+}
+
+// While the robot moves its scene stays as it is.
+func TestTheSceneStaysWhileTheRobotMoves(t *testing.T) {
+	var g *gated
+	var answers []gate.Answer
+	g = newGated(t, rigOptions{between: func(b robot.Backend) robot.Backend {
+		return &onProgress{b, func() {
+			if len(answers) == 0 {
+				answers = append(answers, g.ask("scene_add", far))
+			}
+		}}
+	}}, gatetest.Approve())
+	g.ok("move_joints", turn, nil)
+	require.Len(t, answers, 1)
+	require.Equal(t, gate.CodeBusy, answers[0].Code, answers[0].Text)
+	require.Empty(t, g.robot.Scene().Bodies)
+}
+
+// onProgress is a backend that calls a function at each progress of a motion.
+type onProgress struct {
+	robot.Backend
+	f func()
+}
+
+func (b *onProgress) Execute(ctx context.Context, m robot.Motion, progress func(robot.Progress)) (robot.Outcome, error) {
+	return b.Backend.Execute(ctx, m, func(p robot.Progress) { b.f(); progress(p) })
 }
 
 func TestSceneEditsThatAreRefused(t *testing.T) {

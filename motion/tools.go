@@ -26,7 +26,7 @@ func (p *Planner) Tools() []gate.Tool {
 		p.physical("move_pose", "Moves the tool to a pose: a position, and if given an orientation or the direction of the tool's axis.", "Moves the arm so that its tool reaches a pose.", poseArgs(), p.preparePose),
 		p.physical("move_path", "Moves the tool on straight lines through waypoints, with rest at each; a base turns, drives straight and turns.", "Moves the arm so that its tool follows straight lines.", pathArgs(), p.preparePath),
 		p.physical("execute_plan", "Runs a plan made by plan_joints, plan_pose or plan_path, exactly as planned and rehearsed.", "Moves the arm along a plan made before.", planIDArgs(), p.preparePlan),
-		p.physical("home", "Moves all joints to the description's home pose.", "Moves the whole arm to its home pose.", gate.Obj(speedScale()), p.prepareHome),
+		p.physical("home", "Moves all joints to the description's home pose.", "Moves all joints to the home pose.", gate.Obj(speedScale()), p.prepareHome),
 		p.physical("gripper", "Opens or closes the gripper; closing may end early on an object.", "Opens or closes the gripper.", gripperArgs(), p.prepareGripper),
 		p.physical("drive", "Drives a base along one arc at a given speed for a given time.", "Drives the robot's base along an arc.", driveArgs(), p.prepareDrive),
 		p.physical("jog", "Moves one joint by an amount from where it stands, straight, while all others hold.", "Moves one joint by a small amount.", gate.Obj(append(jogFields(), speedScale())...), p.prepareJog),

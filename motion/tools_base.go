@@ -74,7 +74,7 @@ func (p *Planner) drive(ctx context.Context, a *arm, in driveInput, ready bool) 
 	}
 	facts := []gate.Fact{{Label: "Drives", Text: fmt.Sprintf("%s, at %.3f m/s and %.3f rad/s in %.2f s",
 		arcText(b, arc(cruise)), in.Linear, in.Angular, in.Duration)}}
-	return p.finish(ctx, a, st, v, course{trajectory: t, whole: true, facts: facts})
+	return p.finish(ctx, a, st, v, course{timed: once(t), whole: true, facts: facts}, 1)
 }
 
 // nearest turns the fraction of the speed that would do into the arguments' own words.

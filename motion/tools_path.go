@@ -9,7 +9,6 @@ import (
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/motion/planning"
-	"github.com/tau-robot/tau/motion/trajectory"
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -66,15 +65,6 @@ func (p *Planner) pathAction(ctx context.Context, call gate.Call, a *arm, ready 
 		return nil, err
 	}
 	return p.along(ctx, a, st, v, curves, in.SpeedScale, facts)
-}
-
-// along times curves in joint space.
-func (p *Planner) along(ctx context.Context, a *arm, st robot.State, v *view, curves []trajectory.Curve, scale *float64, facts []gate.Fact) (*moveAction, error) {
-	t, err := trajectory.ThroughCurves(a.info.Joints, a.Model.Limits, curves, scaleOf(scale))
-	if err != nil {
-		return nil, err
-	}
-	return p.finish(ctx, a, st, v, course{trajectory: t, whole: true, facts: facts})
 }
 
 // pathText says how long a path is.

@@ -59,14 +59,14 @@ func (p *Planner) reference(ctx context.Context, a *arm, in referenceInput, read
 	if err != nil {
 		return nil, err
 	}
-	return p.finish(ctx, a, st, v, course{trajectory: t, seek: seek, facts: a.searchFacts(ref, st), found: func(r *robot.Rehearsal) []gate.Fact {
+	return p.finish(ctx, a, st, v, course{timed: once(t), seek: seek, facts: a.searchFacts(ref, st), found: func(r *robot.Rehearsal) []gate.Fact {
 		if ref.Joint >= len(r.Joints) {
 			return nil
 		}
 		text := fmt.Sprintf("from the far end of its range, the switch closed and %s was at %.3f %s after %.1f s",
 			a.info.Joints[ref.Joint], r.Joints[ref.Joint].End, a.unit(ref.Joint), r.Duration)
 		return []gate.Fact{{Label: "In the rehearsal", Text: text}}
-	}})
+	}}, 1)
 }
 
 // searchFacts are what a card says of a search before its rehearsal.

@@ -84,19 +84,18 @@ func countText(n int, what string, first bool) string {
 
 // sceneFacts is the line of a card that says what of the scene the agent has
 // changed: a plan rehearsed without the table is worth less.
-func (a *arm) sceneFacts() []gate.Fact {
-	if s := a.edited(); s != "" {
+func (a *arm) sceneFacts(scene *robot.Scene) []gate.Fact {
+	if s := a.edited(scene); s != "" {
 		return []gate.Fact{{Label: "Scene", Text: s}}
 	}
 	return nil
 }
 
-func (a *arm) edited() string {
-	now := a.sceneNow()
+func (a *arm) edited(scene *robot.Scene) string {
 	a.mu.Lock()
 	e := a.edits
 	a.mu.Unlock()
-	return e.text(&a.Scene, now)
+	return e.text(&a.Scene, scene)
 }
 
 func (a *arm) noteEdit(name string) {
@@ -248,7 +247,7 @@ func (a *arm) sceneResult() sceneResult {
 	s := a.sceneNow()
 	out := sceneResult{
 		Name: s.Name, Hash: hex.EncodeToString(s.Hash[:]), Bodies: []shapeResult{}, Zones: []shapeResult{},
-		Changed: a.edited(), Editable: a.editable() == nil,
+		Changed: a.edited(s), Editable: a.editable() == nil,
 	}
 	for i := range s.Bodies {
 		b := &s.Bodies[i]

@@ -253,7 +253,11 @@ func TestSnapshotRestoresTheSameAction(t *testing.T) {
 		require.Equal(t, act.Card(), again.Card())
 		require.NoError(t, again.Check(context.Background()))
 		// One changed byte anywhere must not become another action.
-		for i := range snap {
+		step := 1
+		if raceEnabled {
+			step = 11
+		}
+		for i := 0; i < len(snap); i += step {
 			bad := append([]byte(nil), snap...)
 			bad[i] ^= 1
 			if r, err := g.tools[tool].Restore(context.Background(), bad); err == nil {

@@ -2,6 +2,7 @@ package motion_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"testing"
 
@@ -254,6 +255,12 @@ func TestAMotionThatTakesTooLongIsRefusedAtOnce(t *testing.T) {
 			require.Contains(t, []string{"speed_scale", "duration"}, e.Where, scale)
 		}
 	}
+	// The nearest is admissible, where there is one.
+	_, err := g.prepare("move_joints", `{"positions":{"shoulder_pan":1},"speed_scale":1e-3}`)
+	e := requireCode(t, gate.CodeInvalidArgument, err)
+	require.Len(t, e.Nearest, 1)
+	_, err = g.prepare("move_joints", fmt.Sprintf(`{"positions":{"shoulder_pan":1},"speed_scale":%g}`, e.Nearest[0].Value))
+	require.NoError(t, err)
 }
 
 // The scene as it is now is part of what was approved.
