@@ -15,10 +15,7 @@ import (
 )
 
 // agent is an MCP client at a real process, as lines.
-type agent struct {
-	*proc
-	read int // bytes of stdout that were looked at
-}
+type agent struct{ *proc }
 
 // rpc is any message of a server.
 type rpc struct {
@@ -43,7 +40,7 @@ type rpc struct {
 func startAgent(t *testing.T, dir string, args ...string) *agent {
 	t.Helper()
 	args = append([]string{"robot", "sim", "--mcp", "stdio", "--clock", "real", "--data-dir", dir}, args...)
-	a := &agent{proc: start(t, nil, args...)}
+	a := &agent{start(t, nil, args...)}
 	a.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	require.Equal(t, "2025-11-25", a.answer("init").Result.Protocol)
 	a.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -141,9 +138,7 @@ func TestOverStdioEveryEndIsAControlledStop(t *testing.T) {
 			a := startAgent(t, dir, "--rehearse")
 			a.moving()
 			c.end(a)
-			select {
-			case <-a.ended:
-			}
+			<-a.ended
 			require.Contains(t, c.status, a.status, a.stderr.String())
 			requireControlledStop(t, dir)
 			a.messages()

@@ -37,6 +37,7 @@ func everyWayIn(t *testing.T, f func(t *testing.T, connect func(*realRig, *sdk.C
 	for name, connect := range transports {
 		t.Run(name, func(t *testing.T) {
 			revisions(t, func(t *testing.T, version string) {
+				t.Parallel()
 				f(t, func(r *realRig, o *sdk.ClientOptions, change func(*mcp.Options)) *sdk.ClientSession {
 					return connect(t, r, version, o, change)
 				})
@@ -91,7 +92,7 @@ func TestEveryAnswerValidatesAgainstItsOutputSchema(t *testing.T) {
 		say := make(chan struct{})
 		late.Do = func(context.Context, gate.Request) { <-say }
 		r := newGate(t, gatetest.Script(t, gatetest.Reject(), gatetest.Approve(), gatetest.Approve(), late))
-		cs := connect(r, nil, func(o *mcp.Options) { o.Wait = 300 * time.Millisecond })
+		cs := connect(r, nil, func(o *mcp.Options) { o.Wait = time.Second })
 		v := newValidator(t, cs)
 		do := func(tool, args string) answer {
 			t.Helper()

@@ -1,6 +1,6 @@
 // Package mcp serves a gate's catalog to agents over the Model Context Protocol,
-// on the official Go SDK: Streamable HTTP on loopback, every protocol revision
-// that the SDK speaks (2024-11-05 to 2026-07-28).
+// on the official Go SDK: Streamable HTTP on loopback, or one client on a pair of
+// streams, in every protocol revision that the SDK speaks (2024-11-05 to 2026-07-28).
 //
 // It sits on the agent's side of the gate. It holds a [gate.Caller] and nothing
 // else of the gate: it can call, wait, cancel and stop. Nothing that arrives here
@@ -15,9 +15,20 @@
 //	HTTP request ─► Host, Origin, bearer token      guard.go
 //	             ─► body read once, bounded         guard.go
 //	             ─► strict envelope                 envelope.go
-//	             ─► stop and estop act here         stop.go
+//	             ─► stop and estop act here         intake.go, stop.go
 //	             ─► the SDK's transport             http.go, tenant.go
 //	             ─► the gate, through gate.Caller   call.go
+//
+//	line of stdin ─► bounded, as it comes           stdio_read.go
+//	              ─► strict envelope, stops         envelope.go, intake.go
+//	              ─► the SDK, by a transport here   stdio.go
+//	              ─► the gate, through gate.Caller  call.go
+//	              ─► answers and progress           stdio_write.go, outbox.go
+//
+// The SDK's own stdio transport is not used: it ends the session at the first line
+// that it can't parse, keeps up to 16 MiB of one, can't be closed while it waits for
+// input, and writes in the goroutine that has something to say, so that a client
+// which stops reading would hold up the next stop.
 //
 // # Raw arguments
 //
@@ -29,7 +40,7 @@
 // message that isn't strict never reaches the SDK. The value of params.arguments
 // never reaches it at all: it goes around it to [gate.Invocation.Args], byte for
 // byte (TestG7_ArgumentsReachTheGateByteForByte), so decoding it strictly stays the
-// gate's work, and what was wrong with it is in the gate's log. Only in a batch,
+// gate's work, and what was wrong with it is in the gate's log. Only in a batch over HTTP,
 // which 2025-03-26 alone has, do the arguments go through the SDK, which carries
 // them as json.RawMessage.
 //
@@ -37,8 +48,8 @@
 //
 // An open call ends early in these ways: notifications/cancelled in the revisions
 // up to 2025-11-25, whose text says that a lost connection is not a cancel; the
-// end of the POST in 2026-07-28, where it is one; DELETE of the transport session;
-// and [Server.Shutdown]. Each of them is [gate.Ticket.Cancel]: the question is
+// end of the POST in 2026-07-28, where it is one; over streams that notification in
+// every revision; DELETE of the transport session; and [Server.Shutdown]. Each of them is [gate.Ticket.Cancel]: the question is
 // withdrawn or the motion stopped. A call that was answered "pending" is no longer
 // open and none of these touch it (G49).
 //
