@@ -46,7 +46,8 @@ type Solution struct {
 //
 // The same seed and the same state of rng give the same answer. The errors are
 // INVALID_ARGUMENT for what isn't finite or doesn't fit the robot, CANCELLED when
-// ctx ends, the checker's error when there are solutions but none is free, and
+// ctx ends, the checker's error when there are solutions but none is free, with a
+// free pose nearby as Nearest if one is found, and
 // UNREACHABLE with the nearest free pose found as Nearest and its residual as Value:
 // the position as x, y, z in m, and, where the position is reachable but the
 // orientation isn't, the link's orientation there as qw, qx, qy, qz. Where all near
@@ -68,7 +69,8 @@ func (p *Planner) IK(ctx context.Context, target Target, seed []float64, rng *ra
 		start[i] = p.clamp(i, x)
 	}
 	var best Solution
-	var contact error
+	var contact error // of the first solution that isn't free, which is touching
+	touching := make([]float64, len(seed))
 	bestSpan := math.Inf(1)
 	closest := attempt{cost: math.Inf(1), q: make([]float64, len(seed))}
 	q := make([]float64, len(seed))
@@ -94,6 +96,7 @@ func (p *Planner) IK(ctx context.Context, target Target, seed []float64, rng *ra
 			}
 			if contact == nil {
 				contact = err
+				copy(touching, q)
 			}
 			continue
 		}
@@ -110,7 +113,7 @@ func (p *Planner) IK(ctx context.Context, target Target, seed []float64, rng *ra
 	case best.Q != nil:
 		return best, nil
 	case contact != nil:
-		return Solution{}, contact
+		return Solution{}, s.beside(&g, touching, contact, rng)
 	}
 	return Solution{}, s.unreachable(ctx, &g, start, closest.q, rng)
 }

@@ -27,7 +27,8 @@ import (
 // no way for them (INVALID_ARGUMENT); Drive moves them.
 //
 // Errors: JOINT_LIMIT with value, limit and nearest; the checker's own error
-// where start or goal is in contact; NO_PATH, with the contact of the straight
+// where start or goal is in contact, for a goal with the last free configuration on
+// the straight line to it as Nearest; NO_PATH, with the contact of the straight
 // line as its cause, when no detour was found; INVALID_ARGUMENT; CANCELLED when
 // ctx ends. The same arguments and the same state of rng give the same answer.
 // The caller owns the waypoints.
@@ -73,7 +74,7 @@ func (p *Planner) JointPath(ctx context.Context, from, to []float64, rng *rand.R
 		return nil, direct
 	}
 	if _, err := p.checker.Check(b); err != nil {
-		return nil, err
+		return nil, p.short(a, b, err)
 	}
 	// A start that no short way leads out of can't be left at all.
 	if _, err := p.checker.CheckSegment(a, a); err != nil {

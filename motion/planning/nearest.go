@@ -145,3 +145,102 @@ func (n *nearby) report(e *robot.Error, g *goal, turn bool) {
 	n.s.p.tree.FK(n.s.d, n.freeQ)
 	e.Nearest = quantities(n.s.d.Pose(g.tip), turn)
 }
+
+// besideShells and besideTries are the distances, rad or m by joint, and the number
+// of random configurations at each among which a free one beside a solution in
+// contact is looked for; besideHalvings bring it nearer.
+const (
+	besideTries    = 12
+	besideHalvings = 10
+)
+
+var besideShells = [...]float64{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64}
+
+// beside adds to a contact that all solutions of a goal end with the nearest free
+// pose that a short search around one of them finds, if it finds one.
+func (s *solver) beside(g *goal, q []float64, contact error, rng *rand.Rand) error {
+	var c *robot.Error
+	if !errors.As(contact, &c) {
+		return contact
+	}
+	off := func(q []float64) float64 {
+		_, dist, angle := s.residual(g, s.weight, q)
+		return math.Hypot(dist, s.weight*angle)
+	}
+	nearest, best, trial := math.Inf(1), make([]float64, len(q)), make([]float64, len(q))
+	consider := func() error {
+		d := off(trial)
+		if d >= nearest {
+			return nil
+		}
+		_, err := s.p.checker.Check(trial)
+		if err == nil {
+			nearest = d
+			copy(best, trial)
+		} else if !isContact(err) {
+			return err
+		}
+		return nil
+	}
+	for _, r := range besideShells {
+		for range besideTries {
+			copy(trial, q)
+			for _, i := range s.joints {
+				trial[i] = s.p.clamp(i, q[i]+r*rng.NormFloat64())
+			}
+			if err := consider(); err != nil {
+				return err
+			}
+		}
+	}
+	if math.IsInf(nearest, 1) {
+		return contact
+	}
+	in := append([]float64(nil), q...)
+	for range besideHalvings {
+		for i := range trial {
+			trial[i] = (in[i] + best[i]) / 2
+		}
+		before := nearest
+		if err := consider(); err != nil {
+			return err
+		}
+		if nearest == before {
+			copy(in, trial)
+		}
+	}
+	out := *c
+	s.residual(g, s.weight, best) // for the frames
+	d := s.d.Position(g.tip).Sub(g.p).Len()
+	out.Text += fmt.Sprintf("; a free pose was found %.4g m from the one asked for", d)
+	out.Nearest = quantities(s.d.Pose(g.tip), g.turn != anyTurn)
+	return &out
+}
+
+// short adds to the contact of a path's goal the last free configuration on the
+// straight line to it, if one is found: those of its joints that the path moves.
+func (p *Planner) short(a, b []float64, contact error) error {
+	var c *robot.Error
+	if !errors.As(contact, &c) {
+		return contact
+	}
+	const steps = 64
+	for k := 1; k < steps; k++ {
+		q := between(b, a, float64(k)/steps)
+		_, err := p.checker.Check(q)
+		if err != nil && !isContact(err) {
+			return err
+		}
+		if err != nil {
+			continue
+		}
+		out := *c
+		for i := range q {
+			if a[i] != b[i] {
+				out.Nearest = append(out.Nearest, robot.Quantity{Name: p.names[i], Value: q[i], Unit: p.unit(i)})
+			}
+		}
+		return &out
+	}
+	return contact
+}

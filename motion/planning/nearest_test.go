@@ -85,3 +85,43 @@ func TestNothingNearIsFree(t *testing.T) {
 		require.Positive(t, e.Value.Value)
 	}
 }
+
+// TestContactOffersWhatIsFree: a point 10 mm inside a table, and a configuration in
+// it: what is offered is free and near.
+func TestContactOffersWhatIsFree(t *testing.T) {
+	m := kintest.Arm5()
+	table := &robot.Scene{Bodies: []robot.Body{{Name: "table", Pose: kintest.At(0.3, 0, -0.02, 0, 0, 0),
+		Geometry: robot.Geometry{Kind: robot.Box, Size: mgl64.Vec3{0.4, 0.6, 0.04}}}}}
+	p, c := checked(t, m, table)
+	at := mgl64.Vec3{0.2, 0.05, -0.01}
+	_, err := p.IK(context.Background(), Target{Tip: m.Tip, Position: at}, m.Home, seeded(1))
+	e := new(robot.Error)
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, robot.CodeSceneCollision, e.Code)
+	require.Contains(t, e.Where, "table")
+	require.Len(t, e.Nearest, 3)
+	near := point(e.Nearest)
+	require.Less(t, near.Sub(at).Len(), 0.05)
+	got, err := p.IK(context.Background(), Target{Tip: m.Tip, Position: near}, m.Home, seeded(2))
+	require.NoError(t, err)
+
+	// The same as a goal in joint space: the arm lowered until it touches.
+	from, to := got.Q, append([]float64(nil), got.Q...)
+	to[1] += 0.4
+	_, err = c.Check(to)
+	require.ErrorIs(t, err, robot.ErrCode(robot.CodeSceneCollision))
+	_, err = p.JointPath(context.Background(), from, to, seeded(1))
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, robot.CodeSceneCollision, e.Code)
+	require.Len(t, e.Nearest, 1)
+	require.Equal(t, "lift", e.Nearest[0].Name)
+	to[1] = e.Nearest[0].Value
+	_, err = p.JointPath(context.Background(), from, to, seeded(1))
+	require.NoError(t, err)
+
+	// Where nothing is free, nothing is offered.
+	_, err = newPlanner(t, m, inContact{}).IK(context.Background(), Target{Tip: m.Tip, Position: mgl64.Vec3{0.2, 0.05, 0.1}}, m.Home, seeded(1))
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, robot.CodeSelfCollision, e.Code)
+	require.Empty(t, e.Nearest)
+}
