@@ -177,7 +177,7 @@ func TestRateAlongBoundsEveryPoint(t *testing.T) {
 		rate := make([]float64, len(c.pairs))
 		for i := range c.pairs {
 			if p := &c.pairs[i]; p.other < 0 {
-				rate[i] = c.rateAlong(d, p, n, 1)
+				rate[i] = c.rateAlong(d, p, n)
 				full := dotn(d.lever[i*len(from):(i+1)*len(from)], d.speed)
 				require.LessOrEqual(t, rate[i], full*(1+1e-9)+1e-12)
 				if full > 0.1 && rate[i] < full/20 {
@@ -245,4 +245,25 @@ func TestASlidingContactIsStillWatched(t *testing.T) {
 	})
 	require.Greater(t, accepted, 10)
 	require.Greater(t, refused, 0)
+}
+
+// TestASlidingContactThatDips: half a metre along a floor and half a millimetre into
+// it and out again, in one piece that starts and ends on it.
+func TestASlidingContactThatDips(t *testing.T) {
+	b := kintest.NewBuilder("sled", "odom")
+	l := b.Joint("x", robot.Prismatic, 0, robot.IdentityPose(), mgl64.Vec3{1, 0, 0}, -5, 5)
+	l = b.Joint("z", robot.Prismatic, l, robot.IdentityPose(), mgl64.Vec3{0, 0, 1}, -5, 5)
+	b.Body(l, kintest.At(0, 0, 0.05, 0, 0, 0), box(0.1, 0.1, 0.1))
+	m := b.Model(l)
+	c := newChecker(t, m, &robot.Scene{Bodies: []robot.Body{body("floor", 0, 0, -0.05, box(9, 9, 0.1))}})
+	for _, dip := range []float64{0, 5e-5, 5e-4} {
+		_, err := c.CheckTrajectory(robot.Trajectory{Joints: m.JointNames(), Segments: []robot.Segment{
+			{Duration: 1, Q: []float64{0, 0}, V: []float64{0.5, -4 * dip}, A: []float64{0, 8 * dip}, J: []float64{0, 0}},
+		}})
+		if dip > ContactTolerance {
+			require.ErrorContains(t, err, "link_z, floor")
+		} else {
+			require.NoError(t, err)
+		}
+	}
 }

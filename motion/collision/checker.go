@@ -109,7 +109,7 @@ func (c *Checker) makePool() {
 	c.pool = &sync.Pool{New: func() any {
 		return &data{
 			frames: make([]transform, links), q: make([]float64, dof), speed: make([]float64, dof), extent: make([]float64, dof),
-			zero: make([]float64, dof), reach: make([]float64, len(c.m.Joints)), travel: make([]float64, dof), top: make([]float64, dof), lever: make([]float64, pairs*dof),
+			zero: make([]float64, dof), travel: make([]float64, dof), top: make([]float64, dof), lever: make([]float64, pairs*dof),
 			slack: make([]float64, pairs), need: make([]float64, pairs), rate: make([]float64, pairs), contact: make([]bool, pairs), first: make([]float64, pairs), moved: make([]float64, dof),
 		}
 	}}

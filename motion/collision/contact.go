@@ -77,13 +77,13 @@ type near struct {
 }
 
 // slideRate bounds how fast the distance of a link in contact to an obstacle can
-// shrink in the rest of a piece, length long, where the link slides along the
+// shrink in the rest of a piece where the link slides along the
 // obstacle, as wheels on a floor do: along the direction in which two bodies are
 // apart they can only come nearer by what the joints move along it. It returns the
 // bound of all pairs, full, unless this one is far below it. So that a gain is
 // noticed before it is lost again, the pair is looked at whenever it may have moved
 // by its margin.
-func (c *Checker) slideRate(d *data, i int, length, full float64) float64 {
+func (c *Checker) slideRate(d *data, i int, full float64) float64 {
 	const worthwhile = 0.05
 	p := &c.pairs[i]
 	spare := c.contactResolution() - d.need[i]
@@ -91,7 +91,7 @@ func (c *Checker) slideRate(d *data, i int, length, full float64) float64 {
 	for _, one := range d.near {
 		r := full
 		if one.known {
-			if r = c.rateAlong(d, p, one.along, length); r > worthwhile*full {
+			if r = c.rateAlong(d, p, one.along); r > worthwhile*full {
 				return full
 			}
 		}
@@ -104,34 +104,25 @@ func (c *Checker) slideRate(d *data, i int, length, full float64) float64 {
 	return min(rate, full)
 }
 
-// rateAlong bounds the speed along n of any point of the pair's moving body during
-// the rest of a piece. A joint above may turn a joint's axis; by how much towards n
-// is known from how that joint's axis itself lies to n.
-func (c *Checker) rateAlong(d *data, p *pair, n mgl64.Vec3, length float64) (rate float64) {
+// rateAlong bounds how fast any point of the pair's moving body gets along n in the
+// rest of a piece. Moving the joints one after the other, the one nearest to the
+// body first, takes it to the same place, and then each turns or slides along its
+// axis as it is now: so what joints do to each other's axes doesn't matter.
+func (c *Checker) rateAlong(d *data, p *pair, n mgl64.Vec3) (rate float64) {
 	reach := c.covers[p.body].reach
 	for i := range p.up {
 		s := &p.up[i]
-		d.reach[i] = reach
-		if s.active >= 0 && s.slide {
-			reach += s.scale*d.extent[s.active] + s.offset
+		if s.active >= 0 {
+			v := s.scale * d.speed[s.active]
+			axis := turn(&d.frames[s.link], s.axis)
+			if s.slide {
+				rate += v * math.Abs(n.Dot(axis))
+				reach += s.scale*d.extent[s.active] + s.offset
+			} else {
+				rate += v * reach * n.Cross(axis).Len()
+			}
 		}
 		reach += s.lever
-	}
-	var drift float64 // of the angle between n and a joint's axis, rad
-	for i := len(p.up) - 1; i >= 0; i-- {
-		s := &p.up[i]
-		if s.active < 0 {
-			continue
-		}
-		v := s.scale * d.speed[s.active]
-		axis := turn(&d.frames[s.link], s.axis)
-		if s.slide {
-			rate += v * min(math.Abs(n.Dot(axis))+drift, 1)
-			continue
-		}
-		sin := min(n.Cross(axis).Len()+drift, 1)
-		rate += v * d.reach[i] * sin
-		drift += v * length * sin
 	}
 	return rate
 }

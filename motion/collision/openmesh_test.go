@@ -40,7 +40,8 @@ func TestOpenMeshStandsForItsHull(t *testing.T) {
 	open := boxMesh(mgl64.Vec3{0.05, 0.08, 0.03}, true)
 	open.Triangles = append(open.Triangles, [3]int32{0, 0, 1}, [3]int32{2, 2, 2}) // degenerate ones
 	flat := &robot.Mesh{Vertices: []mgl64.Vec3{{0, 0, 0}, {0.1, 0, 0}, {0, 0.1, 0.02}}, Triangles: [][3]int32{{0, 1, 2}}}
-	for name, m := range map[string]*robot.Mesh{"a side is missing": open, "a triangle is inside out": odd, "bowl": bowl(0.06, 12), "one triangle": flat} {
+	plates := &robot.Mesh{Vertices: append([]mgl64.Vec3{{0, 0, 0.1}, {0.1, 0, 0.1}, {0, 0.1, 0.1}}, flat.Vertices...), Triangles: [][3]int32{{0, 1, 2}, {3, 4, 5}}}
+	for name, m := range map[string]*robot.Mesh{"two triangles": plates, "a side is missing": open, "a triangle is inside out": odd, "bowl": bowl(0.06, 12), "one triangle": flat} {
 		require.False(t, closed(m), name)
 		var tr tree
 		var tau float64

@@ -43,7 +43,6 @@ type data struct {
 	// Of each pair, its distance at the start if it was in contact; of each joint,
 	// how far it has moved in all.
 	first, moved []float64
-	reach        []float64 // by step of a chain, of the body from the joint, m
 	best         robot.Clearance
 	steps        int
 	unit         string // what a time along the path is called
@@ -374,7 +373,7 @@ func (c *Checker) follow(d *data, p *piece, t0 float64) error {
 			if d.contact[i] {
 				d.rate[i] = dotn(d.lever[i*dof:(i+1)*dof], d.speed)
 				if d.exactly && c.pairs[i].other < 0 {
-					d.rate[i] = c.slideRate(d, i, p.length-t, d.rate[i])
+					d.rate[i] = c.slideRate(d, i, d.rate[i])
 				}
 			}
 		}
