@@ -32,8 +32,11 @@ func (r *run) serveStdio(ctx context.Context) error {
 
 // stdioEnd is the exit status of a session's end.
 func stdioEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = nil // the interruption decides
+	}
 	switch {
-	case err == nil, ctx.Err() != nil: // the interruption decides
+	case err == nil:
 		return nil
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), errors.Is(err, mcp.ErrDeaf):
 		return &exit.Error{Status: exit.Interrupted, Err: errors.New("interrupted (the MCP client doesn't read its answers any more): stopped in a controlled way")}

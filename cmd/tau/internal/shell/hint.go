@@ -39,9 +39,9 @@ func misspelt(text string) error {
 	if m == nil {
 		return nil
 	}
-	unit, ok := factors[strings.ToLower(m[2])]
-	x, err := strconv.ParseFloat(strings.Replace(m[1], ",", ".", 1), 64)
-	if !ok || err != nil || math.IsInf(x, 0) {
+	unit, known := factors[strings.ToLower(m[2])]
+	x, ok := float(strings.Replace(m[1], ",", ".", 1))
+	if !known || !ok {
 		return nil
 	}
 	says := unit.says
@@ -49,6 +49,11 @@ func misspelt(text string) error {
 		says = "has a decimal comma; numbers have a point here"
 	}
 	return fmt.Errorf("%q %s: write %s", text, says, strconv.FormatFloat(x*unit.factor, 'g', 5, 64))
+}
+
+func float(s string) (float64, bool) {
+	x, err := strconv.ParseFloat(s, 64)
+	return x, err == nil && !math.IsInf(x, 0)
 }
 
 // didYouMean names the nearest of several words, if one is near.

@@ -122,19 +122,14 @@ func (o *object) add(word string) error {
 	}
 	o.seen[key] = true
 	if p := property(o.spec, key); p != nil {
-		v, err := valueOf(p.Schema, value)
-		if err != nil {
-			return fmt.Errorf("%s: %w", key, err)
-		}
-		o.top = append(o.top, member{key, v})
-		return nil
+		return o.put(p, value)
 	}
 	m, err := mapProperty(o.spec, key)
 	if err != nil {
 		return err
 	}
 	if len(o.names.Joints) > 0 && !slices.Contains(o.names.Joints, key) {
-		return fmt.Errorf("there is no joint %q%s; the joints are %s", key, didYouMean(key, o.names.Joints), strings.Join(o.names.Joints, ", "))
+		return unknownName("joint", key, o.names.Joints)
 	}
 	v, err := valueOf(m.Schema.Elem, value)
 	if err != nil {
@@ -143,6 +138,25 @@ func (o *object) add(word string) error {
 	o.mapped = m.Name
 	o.inMap = append(o.inMap, member{key, v})
 	return nil
+}
+
+// put gives an argument its value. A name that the robot has nothing of is refused
+// here, where the nearest one is known.
+func (o *object) put(p *gate.Property, text string) error {
+	known := o.names.of(o.spec, p.Name)
+	if name := strings.Trim(text, `"`); len(known) > 0 && !slices.Contains(known, name) {
+		return unknownName(p.Name, name, known)
+	}
+	v, err := valueOf(p.Schema, text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
+	}
+	o.top = append(o.top, member{p.Name, v})
+	return nil
+}
+
+func unknownName(what, name string, known []string) error {
+	return fmt.Errorf("there is no %s %q%s; there is %s", what, name, didYouMean(name, known), strings.Join(known, ", "))
 }
 
 func (o *object) keyless(word string) error {
@@ -165,19 +179,20 @@ func (o *object) place() error {
 			switch p.Schema.Kind {
 			case gate.KindNumber, gate.KindString:
 			case gate.KindArray:
-				if n = p.Schema.MinItems; n == 0 || n != p.Schema.MaxItems || len(o.bare) < n || strings.ContainsAny(text, "[,") {
+				if n = p.Schema.MinItems; n == 0 || n != p.Schema.MaxItems || strings.ContainsAny(text, "[,") {
 					n = 1
+				}
+				if len(o.bare) < n {
+					return fmt.Errorf("%s takes %d values, and %d are left: %s", p.Name, n, len(o.bare), strings.Join(o.bare, " "))
 				}
 				text = strings.Join(o.bare[:n], ",")
 			default:
 				continue
 			}
-			v, err := valueOf(p.Schema, text)
-			if err != nil {
-				return fmt.Errorf("%s: %w", p.Name, err)
+			if err := o.put(p, text); err != nil {
+				return err
 			}
 			o.seen[p.Name] = true
-			o.top = append(o.top, member{p.Name, v})
 			o.bare = o.bare[n:]
 		}
 	}

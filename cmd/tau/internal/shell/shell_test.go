@@ -116,11 +116,14 @@ func TestNumbersInAnotherSpelling(t *testing.T) {
 		"drive 100mm 0 1":               "linear: \"100mm\" is in millimetres; lengths are in metres here: write 0.1",
 		"drive 0.1 0 500ms":             "write 0.5",
 		"jog elbow delta=5deg":          "write 0.087266",
-		"go 20cm 0 0":                   "", // a list with commas in between
+		"go 20cm 0 0":                   "position: \"20cm\" is in centimetres; lengths are in metres here: write 0.2",
+		"go 1 2":                        "position takes 3 values, and 2 are left: 1 2",
+		"jog elbwo 1":                   `there is no joint "elbwo" (did you mean elbow?)`,
+		"reference joint=knee":          `there is no joint "knee"; there is elbow, shoulder_pan`,
 		"jog elbow 1 speed_scale=50%":   "write 0.5",
-		"move_joints elbo=1":            `there is no joint "elbo" (did you mean elbow?); the joints are elbow, shoulder_pan`,
+		"move_joints elbo=1":            `there is no joint "elbo" (did you mean elbow?); there is elbow, shoulder_pan`,
 		"move_joints sholder_pan=1":     "did you mean shoulder_pan?",
-		"move_joints knee_of_the_bee=1": `there is no joint "knee_of_the_bee"; the joints are elbow, shoulder_pan`,
+		"move_joints knee_of_the_bee=1": `there is no joint "knee_of_the_bee"; there is elbow, shoulder_pan`,
 	} {
 		c := split(line)
 		spec, ok := find(all, c.word)

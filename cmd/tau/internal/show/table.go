@@ -36,6 +36,7 @@ type value struct {
 	kind   kind
 	text   string // of a scalar, escaped
 	number bool
+	x      float64  // of a number
 	keys   []string // of an object, escaped
 	kids   []value
 }
@@ -94,7 +95,8 @@ func next(d *json.Decoder, depth int) (value, error) {
 		_, err := d.Token()
 		return v, err
 	case json.Number:
-		return value{text: number(x), number: true}, nil
+		f, _ := x.Float64() // beyond what a float holds: infinite
+		return value{text: number(x), number: true, x: f}, nil
 	case bool:
 		return value{text: map[bool]string{true: "yes", false: "no"}[x]}, nil
 	case nil:
@@ -137,7 +139,7 @@ func (p *printer) leaves(path string) bool { return slices.Contains(p.omit, path
 func (p *printer) object(v value, path, indent string) {
 	width := 0
 	for i, k := range v.keys {
-		if v.kids[i].short() {
+		if v.kids[i].short() && !p.leaves(join(path, k)) && v.kids[i].inline() != "" {
 			width = max(width, utf8.RuneCountInString(k))
 		}
 	}
@@ -182,8 +184,8 @@ func (p *printer) maps(v value, i int, path, indent string) {
 	for n := i; n < i+alike(v, i); n++ {
 		for r := range rows.keys {
 			cell := v.kids[n].kids[r]
-			if cell.number && !strings.ContainsAny(cell.text, ".e") {
-				cell.text += ".0000" // measured: in line with the others
+			if cell.number && math.Abs(cell.x) < large { // measured: what is smaller is noise
+				cell.text = strings.Replace(strconv.FormatFloat(cell.x, 'f', 4, 64), "-0.0000", "0.0000", 1)
 			}
 			rows.kids[r].keys = append(rows.kids[r].keys, v.keys[n])
 			rows.kids[r].kids = append(rows.kids[r].kids, cell)
@@ -305,6 +307,9 @@ func (v value) rows() bool {
 func (v value) inline() string {
 	if v.kind == scalar {
 		return v.text
+	}
+	if v.kind == list && len(v.kids) == 0 {
+		return "none"
 	}
 	parts := make([]string, len(v.kids))
 	numbers := v.kind == list && len(v.kids) > 0
