@@ -68,6 +68,21 @@ func TestG6_AStopIsFoundInWhateverParts(t *testing.T) {
 	})
 }
 
+// Wherever a part ends, the stop across its end is found.
+func TestG6_AStopAcrossTwoPartsIsFound(t *testing.T) {
+	call := []byte(`"method":"tools/call","params":{"name":"stop"`)
+	for before := range 300 {
+		text := append(bytes.Repeat([]byte("x"), before), call...)
+		for _, size := range []int{1, 50} {
+			s := stopscan.New(stopscan.MCP())
+			for rest := text; len(rest) > 0; rest = rest[min(size, len(rest)):] {
+				s.Feed(rest[:min(size, len(rest))])
+			}
+			require.Equal(t, stopscan.Stop, s.Found(), "%d bytes before it, parts of %d", before, size)
+		}
+	}
+}
+
 // quoted writes a word as JSON with some letters escaped.
 func quoted(t *rapid.T, word string) string {
 	var b bytes.Buffer
