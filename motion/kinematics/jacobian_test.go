@@ -9,6 +9,7 @@ import (
 
 	"github.com/tau-robot/tau/motion/kinematics/kintest"
 	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/builtin"
 )
 
 // TestJacobianAgainstFiniteDifferences: on random trees with all joint types and
@@ -81,4 +82,40 @@ func TestMimicAddsToMaster(t *testing.T) {
 	tree.FK(d, []float64{0.05})
 	tree.Jacobian(d, tip, jac)
 	require.InDelta(t, -1, jac[5], 1e-12, "1 of the master and -2 of the mimic joint")
+}
+
+// TestBuiltinJacobians: the same on every link of every built-in robot.
+func TestBuiltinJacobians(t *testing.T) {
+	const h, tolerance = 1e-6, 1e-7
+	for _, name := range builtin.Names() {
+		m, err := builtin.Load(name)
+		require.NoError(t, err)
+		tree, err := New(m.Description)
+		require.NoError(t, err)
+		n := tree.DoF()
+		d, plus, minus := tree.NewData(), tree.NewData(), tree.NewData()
+		jac := make([]float64, 6*n)
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				q := kintest.Q(t, m)
+				link := rapid.IntRange(0, len(m.Links)-1).Draw(t, "link")
+				tree.FK(d, q)
+				tree.Jacobian(d, link, jac)
+				for i := range n {
+					old := q[i]
+					q[i] = old + h
+					tree.FK(plus, q)
+					q[i] = old - h
+					tree.FK(minus, q)
+					q[i] = old
+					lin := plus.Position(link).Sub(minus.Position(link)).Mul(1 / (2 * h))
+					ang := spin(&minus.Frames[link], &plus.Frames[link]).Mul(1 / (2 * h))
+					for k := range 3 {
+						require.InDelta(t, lin[k], jac[k*n+i], tolerance, "linear %d of joint %d of link %d", k, i, link)
+						require.InDelta(t, ang[k], jac[(3+k)*n+i], tolerance, "angular %d of joint %d of link %d", k, i, link)
+					}
+				}
+			})
+		})
+	}
 }
