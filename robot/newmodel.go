@@ -13,7 +13,8 @@ import (
 //
 //   - the arm is the group that an end effector is mounted on, else the group
 //     called "arm" or "manipulator", else the only group that isn't the
-//     gripper's; without groups, the chain with the most active joints;
+//     gripper's; without groups, the chain with the most active joints, without
+//     the last one if another joint on the same link follows it, as fingers do;
 //   - the tip is that chain's tip, else the link that the end effector is mounted
 //     on, else the link below the last joint;
 //   - home is what all group states called "home" say together; for other joints
@@ -244,7 +245,28 @@ func (b *modelBuilder) longestChain() {
 		}
 	}
 	b.m.Arm = b.m.above(b.m.Tip)
+	if j := b.finger(); j != nil {
+		b.m.Tip = j.Parent
+		b.m.Arm = b.m.above(b.m.Tip)
+		b.assume("arm and tip: the chain with the most joints, down to link %q, which the fingers of joint %q are on", b.m.Links[b.m.Tip].Name, j.Name)
+		return
+	}
 	b.assume("arm and tip: the chain with the most joints, down to link %q", b.m.Links[b.m.Tip].Name)
+}
+
+// finger returns the last joint of an arm of several if it looks like a finger, nil
+// if it doesn't: another joint on the same link follows it. Fingers don't reach.
+func (b *modelBuilder) finger() *Joint {
+	if len(b.m.Arm) < 2 {
+		return nil
+	}
+	last := b.m.Active[b.m.Arm[len(b.m.Arm)-1]]
+	for i := range b.m.Joints {
+		if f := &b.m.Joints[i]; f.Mimic != nil && f.Mimic.Joint == last && f.Parent == b.m.Joints[last].Parent {
+			return &b.m.Joints[last]
+		}
+	}
+	return nil
 }
 
 // home gathers the pose called home.

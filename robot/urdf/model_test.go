@@ -226,3 +226,30 @@ func TestArmAndGripperWithoutEndEffector(t *testing.T) {
 		require.Contains(t, strings.Join(m.Assumed, "; "), c.assumed, c.groups)
 	}
 }
+
+// Without an SRDF fingers aren't taken for a part of the arm: what else follows the
+// last joint hangs on the same link. A joint that drives something elsewhere, or is
+// all there is, stays the arm's.
+func TestFingersAreNoPartOfTheArm(t *testing.T) {
+	hand := func(on, base string) *robot.Model {
+		m, err := robot.NewModel(parse(t, `<robot name="t"><link name="a"/><link name="b"/><link name="hand"/><link name="left"/><link name="right"/>
+<joint name="hold" type="fixed"><parent link="b"/><child link="hand"/></joint>
+<joint name="lift" type="`+base+`"><parent link="a"/><child link="b"/>`+limit+`</joint>
+<joint name="grip" type="prismatic"><parent link="hand"/><child link="left"/>`+limit+`</joint>
+<joint name="other" type="prismatic"><parent link="`+on+`"/><child link="right"/>`+limit+`<mimic joint="grip"/></joint></robot>`), nil, nil)
+		require.NoError(t, err)
+		return m
+	}
+	m := hand("hand", "revolute")
+	require.Equal(t, []int{m.ActiveIndex("lift")}, m.Arm)
+	require.Equal(t, "hand", m.Links[m.Tip].Name)
+	require.Contains(t, m.Assumed[0], `down to link "hand", which the fingers of joint "grip" are on`)
+	require.Nil(t, m.Gripper, "which end is open isn't known")
+
+	m = hand("b", "revolute")
+	require.Equal(t, []int{m.ActiveIndex("lift"), m.ActiveIndex("grip")}, m.Arm)
+	require.Equal(t, "left", m.Links[m.Tip].Name)
+
+	m = hand("hand", "fixed")
+	require.Equal(t, []int{m.ActiveIndex("grip")}, m.Arm)
+}
