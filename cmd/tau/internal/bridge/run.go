@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -117,6 +118,8 @@ type run struct {
 	sig     signals
 	host    *Host
 	console *console // nil with a script that can't be asked about
+
+	suspending sync.Mutex // held by the one suspension that is under way
 }
 
 // open makes the console once the data folder is there, and says who approves and
@@ -165,7 +168,14 @@ func (r *run) until(gone <-chan struct{}) error {
 			return r.end(r.host.Stop("the front end ended"), err)
 		case got := <-r.sig.c:
 			if got == syscall.SIGTSTP {
-				r.suspend()
+				// Beside this loop: giving a terminal back and taking it again may wait for
+				// one that takes no output, and the next signal mustn't.
+				if r.suspending.TryLock() {
+					go func() {
+						defer r.suspending.Unlock()
+						r.suspend()
+					}()
+				}
 				continue
 			}
 			return interrupted(got.String())

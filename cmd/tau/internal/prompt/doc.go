@@ -7,8 +7,9 @@
 // Four goroutines, all ended when Run returns: the reader polls the input, stamps
 // what it reads and handles ctrl-C and ctrl-Z, whatever the output is doing; the
 // editor turns keys into lines; the worker runs commands in order; the signal
-// goroutine follows SIGWINCH and SIGCONT. Commands that the caller calls
-// immediate (stop, estop) each run at once in a goroutine of their own.
+// goroutine follows SIGWINCH and SIGCONT. Stops act in the goroutine that read them,
+// before anything else, and what changes nothing runs beside the command that runs;
+// both finish in goroutines of their own.
 //
 // It imports gate/approver/terminal and jobctl, and no other package of ours.
 package prompt
