@@ -114,7 +114,9 @@ func (c *Checker) CheckSegment(from, to []float64) (*robot.Clearance, error) {
 // than ContactTolerance, until it has reached its margin; from then on it is a pair
 // like the others. A pair that overlaps at the start by more than ContactTolerance
 // must gain as much by the end unless the path hardly moves it: along inside
-// another body isn't out. Where a mesh is one of the two, the gap is that of its spheres.
+// another body isn't out. What a link gains and loses again while it slides along
+// a body, within half the margin, may go unnoticed. Where a mesh is one of the two,
+// the gap is that of its spheres.
 func (c *Checker) CheckTrajectory(tr robot.Trajectory) (*robot.Clearance, error) {
 	if err := c.checkTrajectory(tr); err != nil {
 		return nil, err
