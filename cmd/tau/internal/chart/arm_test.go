@@ -2,7 +2,9 @@ package chart
 
 import (
 	"bytes"
+	"image"
 	"image/color"
+	"image/draw"
 	"image/png"
 	"testing"
 
@@ -43,6 +45,30 @@ func twoLinks() *robot.Model {
 	}}}
 }
 
+// colours counts the pixels of a drawing by colour.
+func colours(t *testing.T, a Arm) map[color.RGBA]int {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, DrawArm(&b, a))
+	img, err := png.Decode(&b)
+	require.NoError(t, err)
+	flat := image.NewRGBA(img.Bounds())
+	draw.Draw(flat, flat.Bounds(), img, img.Bounds().Min, draw.Src)
+	seen := map[color.RGBA]int{}
+	var last color.RGBA
+	run := 0 // of pixels alike: most of them are
+	for i := 0; i < len(flat.Pix); i += 4 {
+		c := color.RGBA{flat.Pix[i], flat.Pix[i+1], flat.Pix[i+2], flat.Pix[i+3]}
+		if c != last {
+			seen[last] += run
+			last, run = c, 0
+		}
+		run++
+	}
+	seen[last] += run
+	return seen
+}
+
 func TestDrawArmShowsBothEnds(t *testing.T) {
 	m := twoLinks()
 	at := func(z float64) []robot.Pose {
@@ -50,20 +76,7 @@ func TestDrawArmShowsBothEnds(t *testing.T) {
 		p.P = mgl64.Vec3{0.5, 0, z}
 		return []robot.Pose{robot.IdentityPose(), p}
 	}
-	colours := func(a Arm) map[color.RGBA]int {
-		var b bytes.Buffer
-		require.NoError(t, DrawArm(&b, a))
-		img, err := png.Decode(&b)
-		require.NoError(t, err)
-		seen := map[color.RGBA]int{}
-		for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y++ {
-			for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x++ {
-				seen[color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)]++
-			}
-		}
-		return seen
-	}
-	seen := colours(Arm{Title: "x", Model: m, Start: at(0), End: at(0.5)})
+	seen := colours(t, Arm{Title: "x", Model: m, Start: at(0), End: at(0.5)})
 	require.Greater(t, seen[palette[0]], 500, "the base")
 	require.Greater(t, seen[palette[1]], 500, "the ball at the end")
 	require.Greater(t, len(seen), 10)
@@ -72,16 +85,16 @@ func TestDrawArmShowsBothEnds(t *testing.T) {
 	withScene := Arm{Title: "x", Model: m, Start: at(0), End: at(0.5), Scene: robot.Scene{Bodies: []robot.Body{
 		{Name: "post", Pose: at(-0.5)[1], Geometry: robot.Geometry{Kind: robot.Capsule, Radius: 0.1, Length: 0.2}},
 	}}}
-	before := colours(withScene)
+	before := colours(t, withScene)
 	require.Greater(t, before[sceneColour], 500)
 	// A zone is drawn over the scene, in its own colour, with its name.
 	withScene.Scene.Zones = []robot.Zone{{Name: "desk", Pose: at(-0.5)[1], Geometry: robot.Geometry{Kind: robot.Box, Size: mgl64.Vec3{0.5, 0.5, 0.2}}}}
-	after := colours(withScene)
+	after := colours(t, withScene)
 	require.Greater(t, after[zoneLine], 100)
 	require.Zero(t, before[zoneLine])
 	require.Less(t, after[sceneColour], before[sceneColour])
 	// What didn't move is drawn once, in its own colour.
-	same := colours(Arm{Title: "x", Model: m, Start: at(0.5), End: at(0.5)})
+	same := colours(t, Arm{Title: "x", Model: m, Start: at(0.5), End: at(0.5)})
 	require.Greater(t, same[palette[1]], 500)
 
 	require.Error(t, DrawArm(&bytes.Buffer{}, Arm{Model: m, Start: at(0)}))
@@ -93,18 +106,9 @@ func TestDrawArmShowsFramesAndBearsWhatHasNoShape(t *testing.T) {
 	at.P = mgl64.Vec3{0.5, 0, 0.5}
 	m.Joints = []robot.Joint{{Parent: 0, Child: 1}}
 	axes := func(a Arm) (n [3]int) {
-		var b bytes.Buffer
-		require.NoError(t, DrawArm(&b, a))
-		img, err := png.Decode(&b)
-		require.NoError(t, err)
-		for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y++ {
-			for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x++ {
-				for k, c := range axisColours {
-					if color.RGBAModel.Convert(img.At(x, y)) == color.Color(c) {
-						n[k]++
-					}
-				}
-			}
+		seen := colours(t, a)
+		for k, c := range axisColours {
+			n[k] = seen[c]
 		}
 		return n
 	}
