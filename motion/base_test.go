@@ -34,6 +34,7 @@ func (g *rig) at(x, y, yaw float64) {
 // A drive is one arc at the speeds that were asked for, in the time that was asked
 // for; where it ends is what the simulator's wheels make of it.
 func TestDrive(t *testing.T) {
+	t.Parallel()
 	g := newGated(t, rigOptions{builtin: "rover"}, approvals(4)...)
 	var r moved
 	g.ok("drive", `{"linear":0.1,"angular":0,"duration":3}`, &r)
@@ -64,6 +65,7 @@ func TestDrive(t *testing.T) {
 }
 
 func TestDriveRefusals(t *testing.T) {
+	t.Parallel()
 	post, err := robot.ParseScene("s.json", []byte(`{"bodies":[{"name":"post","pose":{"xyz":[1,0,0.1]},"geometry":{"cylinder":{"radius":0.1,"length":0.2}}}]}`))
 	require.NoError(t, err)
 	g := newGated(t, rigOptions{builtin: "rover", scene: post})
@@ -94,6 +96,7 @@ func TestDriveRefusals(t *testing.T) {
 
 // The wheels are moved as arcs, by exactly what was asked for, whole turns too.
 func TestWheelsMoveAsArcs(t *testing.T) {
+	t.Parallel()
 	g := newGated(t, rigOptions{builtin: "rover"}, approvals(4)...)
 	b := g.model.Base
 	g.ok("move_joints", `{"positions":{"left_wheel":10,"right_wheel":10}}`, nil)
@@ -112,6 +115,7 @@ func TestWheelsMoveAsArcs(t *testing.T) {
 
 // A base goes to a pose by a turn, a straight line and a turn.
 func TestBaseGoesToPoses(t *testing.T) {
+	t.Parallel()
 	g := newGated(t, rigOptions{builtin: "rover"}, approvals(5)...)
 	half := math.Sqrt2 / 2
 	g.ok("move_pose", `{"position":[0.3,0.3,0]}`, nil)

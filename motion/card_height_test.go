@@ -17,6 +17,7 @@ import (
 // The card of a move of the whole arm fits a terminal of 80×24 with its question, on
 // every robot: what has to be scrolled for is read by fewer people.
 func TestG30_TheCardFitsATerminal(t *testing.T) {
+	t.Parallel()
 	const columns, rows = 80, 24
 	for _, name := range builtin.Names() {
 		t.Run(name, func(t *testing.T) {

@@ -47,6 +47,7 @@ func lower(home robot.Pose, by float64) string {
 // What the gripper holds moves with it: a motion whose arm is free, but not the
 // stick that it carries, is refused by the planner, and by the rehearsal alone.
 func TestWhatIsCarriedIsInTheWay(t *testing.T) {
+	t.Parallel()
 	home := newRig(t, rigOptions{builtin: "panda"}).homeTip()
 	scene := stickScene(t, tableAt(home.P[2]-0.3))
 	down := lower(home, 0.2) // the tip 0.1 m over the table, the stick 0.09 m in it

@@ -87,6 +87,7 @@ func TestCase9_JointsWithoutASpeedAreNamed(t *testing.T) {
 
 // CASES 10: the narrowest known limit holds, everywhere between waypoints too.
 func TestCase10_EverySampleIsInsideTheSoftLimit(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile("../robot/builtin/panda/panda.urdf")
 	require.NoError(t, err)
 	srdf, err := os.ReadFile("../robot/builtin/panda/panda.srdf")
@@ -200,6 +201,7 @@ func noLeap(t *testing.T, act gate.Action) {
 
 // CASES 14: whole turns are counted through: from 7.0 the goal 0.8 is at 7.0832.
 func TestCase14_WholeTurnsAreCounted(t *testing.T) {
+	t.Parallel()
 	m := described(t, spinner)
 	g := newGated(t, rigOptions{model: m, start: []float64{7, 0.5}}, approvals(3)...)
 	act, err := g.prepare("move_joints", `{"positions":{"spin":0.8}}`)
@@ -221,6 +223,7 @@ func TestCase14_WholeTurnsAreCounted(t *testing.T) {
 
 // CASES 47: radians and metres, in what is asked for, told and simulated alike.
 func TestCase47_OneUnit(t *testing.T) {
+	t.Parallel()
 	for _, name := range builtin.Names() {
 		t.Run(name, func(t *testing.T) {
 			g := newGated(t, rigOptions{builtin: name}, gatetest.Approve())

@@ -51,6 +51,7 @@ func intoTable(t *testing.T) robot.Scene {
 // what goes deeper is not, nor is what takes another link into the same body, and
 // nothing may come back.
 func TestCase19_ContactMayOnlyBeLeft(t *testing.T) {
+	t.Parallel()
 	m, err := builtin.Load("panda")
 	require.NoError(t, err)
 	scene := intoTable(t)

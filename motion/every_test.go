@@ -43,6 +43,7 @@ var tryouts = map[string]tryout{
 // Every built-in robot does the motions through a person's approval, in the
 // simulator, and ends where it was asked to.
 func TestEveryRobotMovesThroughApproval(t *testing.T) {
+	t.Parallel()
 	for _, name := range builtin.Names() {
 		t.Run(name, func(t *testing.T) {
 			try, ok := tryouts[name]
@@ -119,6 +120,7 @@ func TestWhatARobotHasNotIsNotSupported(t *testing.T) {
 // An e-stop refuses every motion of every robot before anybody is asked, and a stop
 // before a call was made is none of its business.
 func TestEveryRobotIsStopped(t *testing.T) {
+	t.Parallel()
 	for _, name := range builtin.Names() {
 		t.Run(name, func(t *testing.T) {
 			g := newGated(t, rigOptions{builtin: name}, approvals(1)...)

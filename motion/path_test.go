@@ -35,6 +35,7 @@ func waypoint(p mgl64.Vec3, q *mgl64.Quat) string {
 // A square in the air: the whole trajectory, not only its corners, is on its lines
 // and holds its orientation.
 func TestMovePathIsStraight(t *testing.T) {
+	t.Parallel()
 	g := newGated(t, rigOptions{builtin: "panda"}, gatetest.Approve())
 	start := g.tipAt(g.positions())
 	corners := []mgl64.Vec3{{0, 0, -0.1}, {0, 0.15, -0.1}, {0, 0.15, 0}, {0, 0, 0}}
@@ -79,6 +80,7 @@ func toLine(p, a, b mgl64.Vec3) float64 {
 
 // A path that can't be done whole says how much of it can, and is not done at all.
 func TestAPathThatEndsEarlyIsRefused(t *testing.T) {
+	t.Parallel()
 	g := newGated(t, rigOptions{builtin: "panda"})
 	start := g.tipAt(g.positions())
 	before := g.positions()

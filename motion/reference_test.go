@@ -17,6 +17,7 @@ var gantryUnknown = []bool{true, true, true}
 // While where a joint is isn't known nothing moves but its search, and nobody is
 // asked for anything else.
 func TestReferenceComesFirst(t *testing.T) {
+	t.Parallel()
 	g := newGated(t, rigOptions{builtin: "gantry", unknown: gantryUnknown}, gatetest.Approve(), gatetest.Approve(), gatetest.Approve(), gatetest.Approve())
 	for tool, args := range map[string]string{
 		"move_joints": `{"positions":{"x":0.1}}`, "move_pose": `{"position":[0,0,0.3]}`, "home": `{}`, "jog": `{"joint":"x","delta":0.01}`,
@@ -65,6 +66,7 @@ func TestReferenceComesFirst(t *testing.T) {
 
 // A switch that isn't found is no position.
 func TestReferenceThatFindsNothing(t *testing.T) {
+	t.Parallel()
 	g := newGated(t, rigOptions{
 		builtin: "gantry", unknown: []bool{false, false, true}, start: []float64{0, 0, -0.2},
 		faults: []sim.Fault{{At: 18, Kind: sim.FaultLostSteps, Joint: "z", Value: 0.2}},
@@ -87,6 +89,7 @@ func TestG12_AJointThatLostItsPositionRefuses(t *testing.T) {
 
 // A referenced joint that has lost steps finds its switch again where it truly is.
 func TestReferenceAgainAfterLostSteps(t *testing.T) {
+	t.Parallel()
 	g := newGated(t, rigOptions{
 		builtin: "gantry", faults: []sim.Fault{{At: 0.1, Kind: sim.FaultLostSteps, Joint: "x", Value: 0.05}},
 	}, gatetest.Approve(), gatetest.Approve())

@@ -35,6 +35,7 @@ func (a *answers) do(tool, args string) json.RawMessage {
 
 // Every tool's answer is what its output schema declares, to the last field.
 func TestAnswersAreWhatTheirSchemasDeclare(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	on := func(o rigOptions) *answers { return &answers{newRig(t, o), seen} }
 	g := on(rigOptions{scene: tableScene(t)})

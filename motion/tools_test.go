@@ -241,6 +241,7 @@ func TestG12_DigestCoversWhatIsShown(t *testing.T) {
 }
 
 func TestSnapshotRestoresTheSameAction(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, rigOptions{})
 	for tool, args := range map[string]string{"move_joints": `{"positions":{"shoulder_pan":0.5}}`, "gripper": `{"position":1}`, "torque_off": `{}`} {
 		act, err := g.prepare(tool, args)
