@@ -34,6 +34,7 @@ func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 	usage(t, []string{"robot", "events"}, "needs a command")
 	usage(t, []string{"robot", "events", "replay", "x"}, `no command "replay"`)
 	usage(t, []string{"robot", "bench", "plan"}, `no command "plan"`)
+	usage(t, []string{"robot", "bench", "kinematics", "--robot", "hal"}, "hal")
 	usage(t, []string{"robot", "sim", "extra"}, "takes 0 arguments")
 	usage(t, []string{"robot", "events", "verify"}, "takes 1 argument")
 	usage(t, []string{"robot", "sim", "--nonsense"}, "unknown flag")

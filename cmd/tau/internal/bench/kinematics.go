@@ -11,7 +11,6 @@ import (
 
 	"github.com/tau-robot/tau/motion/kinematics"
 	"github.com/tau-robot/tau/robot"
-	"github.com/tau-robot/tau/robot/builtin"
 )
 
 const (
@@ -22,24 +21,26 @@ const (
 	jacobianBoundUS = 1.0
 )
 
-// Kinematics measures the frames of all links of a 7-joint arm, and the Jacobian
-// of its last one, beside 4×4 matrices multiplied along the chain and cross
-// products of their columns. Rounds of all four alternate.
-func Kinematics(ctx context.Context) (Report, error) {
-	model, err := builtin.Load("panda")
-	if err != nil {
-		return Report{}, err
+// Kinematics measures the frames of all links of an arm, and the Jacobian of its last
+// one, beside 4×4 matrices multiplied along the chain and cross products of their
+// columns. Rounds of all four alternate. The bounds are those of 7 joints, in
+// proportion. The chain to the arm's last joint must have no joint that follows
+// another.
+func Kinematics(ctx context.Context, model *robot.Model) (Report, error) {
+	if len(model.Arm) == 0 {
+		return Report{}, fmt.Errorf("%s has no arm", model.Name)
 	}
 	d, tip := armOnly(model)
-	if d.DoF() != kinJoints {
-		return Report{}, fmt.Errorf("the arm has %d joints, not %d", d.DoF(), kinJoints)
-	}
 	tree, err := kinematics.New(d)
 	if err != nil {
 		return Report{}, err
 	}
-	data, jac := tree.NewData(), make([]float64, 6*kinJoints)
-	q := slices.Clone(model.Home[:kinJoints])
+	share := float64(d.DoF()) / kinJoints
+	data, jac := tree.NewData(), make([]float64, 6*d.DoF())
+	q := make([]float64, d.DoF())
+	for i, name := range d.JointNames() {
+		q[i] = model.Home[model.ActiveIndex(name)]
+	}
 	plain := newMatrices(d, tip)
 	plain.fk(q)
 	// What is compared gives the same numbers.
@@ -81,9 +82,9 @@ func Kinematics(ctx context.Context) (Report, error) {
 	for k, w := range works {
 		ms = append(ms, Measure{w.name, "µs", spread(took[k])})
 	}
-	r := newReport("kinematics", fmt.Sprintf("a call for the 7-joint arm of %s, %d a run", model.Name, kinCalls), kinRounds, fkBoundUS, ms...)
+	r := newReport("kinematics", fmt.Sprintf("a call for the %d-joint arm of %s, %d a run", d.DoF(), model.Name, kinCalls), kinRounds, fkBoundUS*share, ms...)
 	r.Also = []Bound{
-		below("Jacobian, median", "µs", ms[2].Median, jacobianBoundUS),
+		below("Jacobian, median", "µs", ms[2].Median, jacobianBoundUS*share),
 		below("allocations of an FK call", "", float64(allocs[0])/kinCalls, 0),
 		below("allocations of a Jacobian call", "", float64(allocs[2])/kinCalls, 0),
 	}
@@ -124,6 +125,7 @@ func armOnly(m *robot.Model) (d *robot.Description, tip int) {
 			j.Active = len(d.Active)
 			d.Active = append(d.Active, i)
 		}
+		j.Mimic = nil
 		d.Joints = append(d.Joints, j)
 	}
 	return d, len(d.Links) - 1
@@ -151,7 +153,11 @@ func (m *matrices) fk(q []float64) {
 	for i := range m.d.Joints {
 		j := &m.d.Joints[i]
 		t := m.at[j.Parent].Mul4(m.origins[i])
-		if j.Active >= 0 {
+		switch {
+		case j.Active < 0:
+		case j.Type == robot.Prismatic:
+			t = t.Mul4(mgl64.Translate3D(q[j.Active]*j.Axis[0], q[j.Active]*j.Axis[1], q[j.Active]*j.Axis[2]))
+		default:
 			t = t.Mul4(mgl64.HomogRotate3D(q[j.Active], j.Axis))
 		}
 		m.at[j.Child] = t
@@ -169,6 +175,9 @@ func (m *matrices) jacobian() {
 		// A turn about its own axis leaves the axis where it is.
 		axis := m.at[j.Child].Mat3().Mul3x1(j.Axis)
 		v := axis.Cross(p.Sub(m.at[j.Child].Col(3).Vec3()))
+		if j.Type == robot.Prismatic {
+			v, axis = axis, mgl64.Vec3{}
+		}
 		for k := range 3 {
 			m.jac[k*n+j.Active], m.jac[(3+k)*n+j.Active] = v[k], axis[k]
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +13,7 @@ import (
 func (a *app) bench() *cobra.Command {
 	return group("bench", "Measurements, each beside its baseline in one run",
 		a.benchOf("gate", "A tier-0 call through the whole gate, beside a map lookup and call", bench.Gate),
-		a.benchOf("kinematics", "Forward kinematics and Jacobian of a 7-joint arm, beside plain matrices", bench.Kinematics),
+		a.benchKinematics(),
 		a.benchOf("sim", "The rehearsal of a 5 s motion with collision on, beside the motion's bare dynamics", bench.Sim),
 		a.benchOf("start", "A whole run of the bridge with each built-in robot, beside one that prints the version", bench.Start))
 }
@@ -24,6 +25,10 @@ func (a *app) benchOf(name, short string, run func(context.Context) (bench.Repor
 	c := leaf(name, short, 0, func(cmd *cobra.Command, _ []string) error {
 		r, err := run(cmd.Context())
 		if err != nil {
+			var known *exit.Error
+			if errors.As(err, &known) {
+				return err
+			}
 			return exit.Bridgef("%w", err)
 		}
 		if asJSON {
@@ -32,5 +37,21 @@ func (a *app) benchOf(name, short string, run func(context.Context) (bench.Repor
 		return write(a.out, r.String())
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "the report as one JSON document")
+	return c
+}
+
+// benchKinematics measures the robot that is named; the bounds are of 7 joints.
+func (a *app) benchKinematics() *cobra.Command {
+	var r robotFlags
+	c := a.benchOf("kinematics", "Forward kinematics and Jacobian of an arm, beside plain matrices", func(ctx context.Context) (bench.Report, error) {
+		m, err := r.Model()
+		if err != nil {
+			return bench.Report{}, exit.Usagef("%w", err)
+		}
+		return bench.Kinematics(ctx, m)
+	})
+	r.add(c.Flags())
+	robot := c.Flags().Lookup("robot")
+	robot.DefValue, r.Name = "panda", "panda"
 	return c
 }
