@@ -97,3 +97,46 @@ func BenchmarkJointPath(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkLines plans 0.3 m of straight line with a turn of the hand; the baseline
+// is one descent for each knot and the checker's look at each, without a curve.
+func BenchmarkLines(b *testing.B) {
+	m := kintest.Arm7()
+	p, c := checked(b, m, nil)
+	start := tipAt(p, m.Home)
+	turned := start.Q.Mul(mgl64.QuatRotate(0.5, mgl64.Vec3{0, 0, 1}))
+	target := Target{Tip: m.Tip, Position: start.P.Add(mgl64.Vec3{0.1, 0.2, -0.2}), Orientation: &turned}
+	knots := 0
+	b.Run("line", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			curves, err := p.Lines(context.Background(), m.Home, []Target{target}, seeded(1))
+			if err != nil {
+				b.Fatal(err)
+			}
+			knots = curves[0].(*spline).intervals() + 1
+		}
+		b.ReportMetric(float64(knots), "knots")
+	})
+	b.Run("baseline-descents", func(b *testing.B) {
+		s := p.newSolver(m.Tip)
+		q := make([]float64, m.DoF())
+		for b.Loop() {
+			copy(q, m.Home)
+			p.tree.FK(s.d, q)
+			g, err := p.check(&target)
+			if err != nil {
+				b.Fatal(err)
+			}
+			l, err := newLine(g, s.d, len(s.joints))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for k := 1; k < knots; k++ {
+				at := l.at(float64(k) / float64(knots-1))
+				s.descend(&at, s.weight, q, false)
+				_, _ = c.Check(q)
+			}
+		}
+	})
+}
