@@ -64,7 +64,7 @@ func (p *Planner) again(ctx context.Context, call gate.Call, a *arm, id string) 
 	if err != nil {
 		return nil, err
 	}
-	st, err := a.state(ctx)
+	st, err := a.ready(ctx, false)
 	if err != nil {
 		return nil, err
 	}
