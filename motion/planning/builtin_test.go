@@ -21,6 +21,9 @@ func TestBuiltinRoundTrip(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			solved, tried := 0, 0
 			rapid.Check(t, func(t *rapid.T) {
+				if thin(t) {
+					return
+				}
 				q, seed := kintest.Q(t, m), kintest.Q(t, m)
 				if _, err := c.Check(q); err != nil {
 					return
@@ -48,7 +51,7 @@ func TestBuiltinRoundTrip(t *testing.T) {
 				}
 			})
 			require.GreaterOrEqual(t, solved*10, tried*9, "%d of %d", solved, tried)
-			require.Greater(t, tried, 20)
+			require.True(t, raceEnabled || tried > 20, tried)
 		})
 	}
 }
@@ -71,6 +74,9 @@ func TestBuiltinTiming(t *testing.T) {
 		done := 0
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
+				if thin(t) {
+					return
+				}
 				from, to := kintest.Q(t, m), kintest.Q(t, m)
 				for i := range to {
 					if p.belongs(i) {
@@ -94,7 +100,7 @@ func TestBuiltinTiming(t *testing.T) {
 				done++
 			})
 		})
-		require.Greater(t, done, 5, name)
+		require.True(t, raceEnabled || done > 5, name)
 	}
 }
 
