@@ -223,8 +223,10 @@ func TestCtrlCAtTheTerminalInMidMotion(t *testing.T) {
 			s.hangUp()
 		case "\x03":
 			s.typed(how)
-			s.await("✗ move_joints: STOPPED")
-			s.await("stationary yes")
+			from := s.at
+			for _, text := range []string{"✗ move_joints: STOPPED", "stationary yes"} { // in whichever order
+				s.at = max(s.at, s.out.await(t, text, from))
+			}
 			require.NotEmpty(t, s.pan(), "the prompt goes on")
 			s.typed(how)
 		default:
@@ -251,7 +253,7 @@ func TestThePromptWhileAMotionRuns(t *testing.T) {
 	require.Equal(t, 0, tau(t, "", "robot", "stop", "--data-dir", dir, "--reason", "lunch").status)
 	from := s.at
 	for _, text := range []string{"✗ move_joints: STOPPED", "1 waiting line was dropped", "■ stop (operator, control): Stop on every backend", "Reason: lunch"} {
-		s.out.await(t, text, from) // in whichever order
+		s.at = max(s.at, s.out.await(t, text, from)) // in whichever order
 	}
 	s.typed(" a line\r")
 	s.await("Tool 'half' is not registered")
