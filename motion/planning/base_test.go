@@ -60,6 +60,9 @@ func TestArcsObeyTheBase(t *testing.T) {
 	p := newPlanner(t, m, free{})
 	b := m.Base
 	rapid.Check(t, func(t *rapid.T) {
+		if thin(t) {
+			return
+		}
 		travel := rapid.Float64Range(-25, 25)
 		a := Arc{travel.Draw(t, "left"), travel.Draw(t, "right")}
 		if rapid.Bool().Draw(t, "nearly straight") {
