@@ -108,6 +108,21 @@ func (s *screen) pan() string {
 	return m
 }
 
+// leave presses ctrl-C until the bridge ends: where the last line is still being
+// worked off, the first one only stops.
+func (s *screen) leave() {
+	s.t.Helper()
+	for range 10 {
+		s.typed("\x03")
+		select {
+		case <-s.ended:
+			return
+		case <-time.After(2 * time.Second):
+		}
+	}
+	s.t.Fatalf("ctrl-C doesn't end it:\n%s", s.out)
+}
+
 func (s *screen) hangUp() {
 	if !s.hung {
 		s.hung = true
@@ -228,7 +243,7 @@ func TestCtrlCAtTheTerminalInMidMotion(t *testing.T) {
 				s.at = max(s.at, s.out.await(t, text, from))
 			}
 			require.NotEmpty(t, s.pan(), "the prompt goes on")
-			s.typed(how)
+			s.leave()
 		default:
 			s.typed(how)
 		}
