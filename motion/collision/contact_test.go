@@ -226,7 +226,7 @@ func TestStartDeeperThanNoise(t *testing.T) {
 	e := refused(t, err, robot.CodeSceneCollision, "link_pitch, table")
 	require.InDelta(t, limit-1e-4, e.Value.Value, 1e-6)
 	require.InDelta(t, limit, e.Limit.Value, 1e-12)
-	require.Contains(t, e.Text, "than noise explains")
+	require.Contains(t, e.Text, "18.1 mm inside table at the start")
 }
 
 // TestAContactDoesNotSlideThroughAThinPlate: the finger is 1 mm into a plate of

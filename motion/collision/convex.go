@@ -24,17 +24,28 @@ type part struct {
 	solid solid
 	frame transform
 	bound float64 // of any point from the body's centre, m
+	thin  float64 // the body's thickness, m
 }
 
-func newPart(g *robot.Geometry, frame transform) part {
-	s := newSolid(*g)
-	return part{solid: s, frame: frame, bound: s.diagonal() / 2}
+func newPart(g *robot.Geometry, frame transform, w *ways) part {
+	p := part{frame: frame, thin: thickness(g)}
+	if g.Kind != robot.MeshGeometry {
+		p.solid = newSolid(*g)
+		p.bound = p.solid.diagonal() / 2
+		return p
+	}
+	p.solid = hullOf(g.Mesh, w)
+	for _, v := range p.solid.corners {
+		p.bound = max(p.bound, v.Len()+p.solid.radius)
+	}
+	return p
 }
 
 // rounding splits a body into a convex core and what surrounds it evenly: a sphere
 // is a point and a capsule a line with a radius, a box and a cylinder have none.
 func (s *solid) rounding() float64 {
-	if s.kind == robot.Sphere || s.kind == robot.Capsule {
+	switch s.kind {
+	case robot.Sphere, robot.Capsule, robot.MeshGeometry:
 		return s.radius
 	}
 	return 0
@@ -43,6 +54,8 @@ func (s *solid) rounding() float64 {
 // support returns the point of the core that lies farthest along n.
 func (s *solid) support(n mgl64.Vec3) mgl64.Vec3 {
 	switch s.kind {
+	case robot.MeshGeometry:
+		return s.farthest(n)
 	case robot.Sphere:
 		return mgl64.Vec3{}
 	case robot.Capsule:
@@ -59,9 +72,11 @@ func (s *solid) support(n mgl64.Vec3) mgl64.Vec3 {
 }
 
 // extent returns how far the core reaches along n, for each length of n: its
-// support function. The cores are symmetric, so it is the same along -n.
+// support function. But for a mesh the cores are symmetric, so it is the same along -n.
 func (s *solid) extent(n mgl64.Vec3) float64 {
 	switch s.kind {
+	case robot.MeshGeometry:
+		return s.farthest(n).Dot(n)
 	case robot.Sphere:
 		return 0
 	case robot.Capsule:
@@ -83,7 +98,7 @@ type couple struct {
 // points from the first to the second; negative where they overlap along it. The
 // gap is the largest separation of all directions.
 func (c *couple) separation(n mgl64.Vec3) float64 {
-	return n[0]*c.t[9] + n[1]*c.t[10] + n[2]*c.t[11] - c.a.extent(n) - c.b.extent(unturn(&c.t, n))
+	return n[0]*c.t[9] + n[1]*c.t[10] + n[2]*c.t[11] - c.a.extent(n) - c.b.extent(unturn(&c.t, n.Mul(-1)))
 }
 
 // gap returns the signed distance of two primitive bodies, m: the distance of

@@ -14,6 +14,10 @@ type solid struct {
 	half   mgl64.Vec3 // box
 	radius float64    // sphere, cylinder, capsule
 	hz     float64    // half the length of a cylinder or of a capsule's straight part
+	// Of the convex hull of a mesh, which has a radius as well; only hullGap and what
+	// it calls know this kind.
+	corners []mgl64.Vec3
+	reach   *[len(ways{})]float64 // how far it reaches along each of the ways, m
 }
 
 func newSolid(g robot.Geometry) solid {
@@ -45,6 +49,18 @@ func (s *solid) distance(p [3]float64) float64 {
 		}
 		x, y, z = max(x, 0), max(y, 0), max(z, 0)
 		return math.Sqrt(x*x + y*y + z*z)
+	}
+}
+
+// thickness returns the smallest extent of the body, m.
+func (s *solid) thickness() float64 {
+	switch s.kind {
+	case robot.Sphere, robot.Capsule:
+		return 2 * s.radius
+	case robot.Cylinder:
+		return 2 * min(s.radius, s.hz)
+	default: // box
+		return 2 * min(s.half[0], s.half[1], s.half[2])
 	}
 }
 

@@ -12,6 +12,11 @@ type Exceptions struct {
 	Zones    []string  // guarded zones that a grant opens, to the robot and to what it carries
 	Touch    []string  // bodies that the gripper's links, and what it carries, may touch
 	Attached *Attached // the body that is carried, nil for none
+	// StartedAt is where the motion starts, nil if that isn't known. With it Check
+	// judges a goal as the paths to it are judged: a pair that is in contact there, no
+	// deeper than a path may start, is measured body by body, and it is enough that it
+	// is no deeper than there.
+	StartedAt []float64
 }
 
 // Attached is a movable body of the scene that a link carries along: it no
@@ -31,7 +36,7 @@ type Attached struct {
 
 // With returns a checker with the exceptions as well. It shares everything else
 // with c, so it is cheap enough to be made for each plan. What c opened stays
-// open, and what it carries stays carried. A zone, body or link that there isn't,
+// open, what it carries stays carried, and of two starts the later counts. A zone, body or link that there isn't,
 // a body that isn't movable and a pose that isn't one are INVALID_ARGUMENT, and
 // so is a second body while c carries one.
 func (c *Checker) With(e Exceptions) (*Checker, error) {
@@ -54,7 +59,30 @@ func (c *Checker) With(e Exceptions) (*Checker, error) {
 		return p.other < 0 && (open[p.obstacle] || touch[p.obstacle] && out.grips(p.body))
 	})
 	out.makePool()
+	if e.StartedAt != nil {
+		if err := out.startAt(e.StartedAt); err != nil {
+			return nil, err
+		}
+	}
 	return &out, nil
+}
+
+// startAt notes which pairs are in contact at q and how deep. The pairs are c's own.
+func (c *Checker) startAt(q []float64) error {
+	if err := c.checkVector("started_at", q); err != nil {
+		return err
+	}
+	d := c.take("")
+	defer c.pool.Put(d)
+	c.begin(d, q)
+	c.kin.FrameFK(d.frames, d.q)
+	for i := range c.pairs {
+		p := &c.pairs[i]
+		gap := c.measure(d, i, p.margin)
+		p.started, p.spheres = d.contact[i] && gap >= d.need[i], d.spheres[i]
+		p.least = min(p.margin, gap-c.contactResolution())
+	}
+	return nil
 }
 
 // find returns which obstacles the names are of.
@@ -107,12 +135,13 @@ func (c *Checker) attach(a *Attached) error {
 		}
 		touch[i] = true
 	}
-	carried := cover{link: a.Link, mesh: o.tree != nil}
+	carried := cover{link: a.Link, mesh: o.tree != nil, thin: o.thin}
+	carried.parts = slices.Clone(o.parts)
+	carried.parts[0].frame = frame
 	if carried.mesh {
 		carried.tree = tree{nodes: slices.Clone(o.tree.nodes), root: o.tree.root}
 	} else {
 		carried.tree.root, carried.over = carried.tree.cover(&o.shape, c.opts.Overshoot)
-		carried.parts = []part{newPart(&o.shape, frame)}
 	}
 	carried.tree.move(&frame)
 	carried.reach = carried.tree.reach()

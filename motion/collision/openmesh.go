@@ -16,35 +16,18 @@ const hullSides = 200
 type hull struct {
 	t     *tree
 	small float64 // radius of the balls on the surface, m
-	n     [hullSides + 6][3]float64
+	n     ways
 	at    [hullSides + 6]float64
 }
 
-// openHull finds the planes: along the axes, and along directions that are spread
-// evenly over the sphere by the golden angle.
+// openHull finds the planes.
 func openHull(m *robot.Mesh, t *tree, small float64) *hull {
-	h := &hull{t: t, small: small}
-	for i := range hullSides {
-		z := 1 - (2*float64(i)+1)/hullSides
-		r := math.Sqrt(1 - z*z)
-		sin, cos := math.Sincos(float64(i) * math.Pi * (3 - math.Sqrt(5)))
-		h.n[i] = [3]float64{r * cos, r * sin, z}
-	}
-	for k := range 3 {
-		h.n[hullSides+2*k][k], h.n[hullSides+2*k+1][k] = 1, -1
-	}
-	used := make([]bool, len(m.Vertices)) // a vertex without a triangle is no part of it
-	for _, tri := range m.Triangles {
-		for _, v := range tri {
-			used[v] = true
-		}
-	}
+	h := &hull{t: t, small: small, n: allWays()}
+	corners := corners(m)
 	for i := range h.n {
 		h.at[i] = math.Inf(-1)
-		for k, v := range m.Vertices {
-			if used[k] {
-				h.at[i] = max(h.at[i], dot(h.n[i], [3]float64(v)))
-			}
+		for _, v := range corners {
+			h.at[i] = max(h.at[i], dot(h.n[i], [3]float64(v)))
 		}
 	}
 	return h

@@ -20,9 +20,14 @@ const (
 	// DefaultOvershoot bounds how far the spheres reach beyond a body.
 	DefaultOvershoot = 2e-3
 	// DefaultStartContact is how far below its margin a pair may be at the start
-	// of a path that only makes its gap grow: what sensor noise, a scene measured by
-	// hand and a servo that settles make of a contact.
-	DefaultStartContact = 6e-3
+	// of a path that only makes its gap grow: an arm that fell or was pushed into
+	// something must be able to leave it.
+	DefaultStartContact = 20e-3
+	// StartNoise is how far below its margin a pair may be at the start whatever its
+	// size: what sensor noise, a scene measured by hand and a servo that settles make
+	// of a contact. Farther, it may be no deeper than the thinner of the two bodies
+	// is thick: what is said to be beyond a body isn't in contact with it.
+	StartNoise = 6e-3
 	// overshootRatio keeps the number of spheres of a big body bounded: the
 	// overshoot is at least the body's diagonal divided by this.
 	overshootRatio = 64
@@ -35,7 +40,7 @@ type Options struct {
 	SelfMargin   float64 // >= Resolution
 	Resolution   float64 // > 0
 	Overshoot    float64 // > 0
-	StartContact float64 // >= 0; 0 refuses every start below a margin
+	StartContact float64 // >= 0, see DefaultStartContact; 0 refuses every start below a margin
 }
 
 // DefaultOptions returns the default margins and tolerances.

@@ -37,9 +37,11 @@ type data struct {
 	// was in contact at the start.
 	slack, need, rate []float64
 	contact           []bool
-	starting          bool // the start is being evaluated
-	exactly           bool // the last pair was measured exactly, body by body, as near says
+	spheres           []bool // of a pair in contact, that its spheres stand for its meshes
+	starting          bool   // the start is being evaluated
+	exactly           bool   // the last pair was measured exactly, body by body, as near says
 	near              []near
+	deepest           float64 // the least gap that those of its bodies need that start too deep
 	// Of each pair, its distance at the start if it was in contact; of each joint,
 	// how far it has moved in all.
 	first, moved []float64
@@ -63,7 +65,9 @@ func (p *piece) at(t float64, q []float64) {
 // Check evaluates one configuration. It returns the smallest clearance and
 // between which bodies, nil if there is nothing that could touch. The error
 // names the pair that is farthest below its margin: SELF_COLLISION,
-// SCENE_COLLISION or ZONE_NOT_GRANTED; the clearance is returned with it.
+// SCENE_COLLISION or ZONE_NOT_GRANTED; the clearance is returned with it. A pair
+// that is in contact where With was told that the motion starts needs no more than
+// it has there.
 func (c *Checker) Check(q []float64) (*robot.Clearance, error) {
 	if err := c.checkVector("q", q); err != nil {
 		return nil, err
@@ -72,7 +76,11 @@ func (c *Checker) Check(q []float64) (*robot.Clearance, error) {
 	defer c.pool.Put(d)
 	copy(d.q, q)
 	for i := range c.pairs {
-		d.need[i] = c.pairs[i].margin
+		p := &c.pairs[i]
+		d.need[i] = p.margin
+		if d.contact[i], d.spheres[i] = p.started, p.spheres; p.started {
+			d.need[i] = p.least
+		}
 	}
 	err := c.evaluateAll(d, 0)
 	return d.result(), err
@@ -110,7 +118,7 @@ func (c *Checker) CheckSegment(from, to []float64) (*robot.Clearance, error) {
 //
 // It guarantees that at every instant each pair is apart by its margin less the
 // resolution. A pair that is nearer than its margin at the start, by StartContact
-// at most, may only open: its gap never falls below the largest it has had by more
+// and the thickness of its bodies at most (DefaultStartContact, StartNoise), may only open: its gap never falls below the largest it has had by more
 // than ContactTolerance, until it has reached its margin; from then on it is a pair
 // like the others. A pair that overlaps at the start by more than ContactTolerance
 // must gain as much by the end unless the path hardly moves it: along inside
@@ -176,15 +184,20 @@ func (d *data) result() *robot.Clearance {
 	return &b
 }
 
-// start evaluates all pairs at the beginning of a path and lowers what a pair
-// needs that is in contact by no more than StartContact. d.extent is known.
-func (c *Checker) start(d *data, q []float64) error {
+// begin makes the measures that follow those of a start at q.
+func (c *Checker) begin(d *data, q []float64) {
 	copy(d.q, q)
 	for i := range c.pairs {
 		d.need[i] = c.pairs[i].margin - c.opts.StartContact
 		d.contact[i] = true // until its distance says that it isn't
 	}
 	d.starting = true
+}
+
+// start evaluates all pairs at the beginning of a path and lowers what a pair
+// needs that is in contact by no more than it may be. d.extent is known.
+func (c *Checker) start(d *data, q []float64) error {
+	c.begin(d, q)
 	if err := c.evaluateAll(d, 0); err != nil {
 		return err
 	}

@@ -151,8 +151,8 @@ func TestAcceptedSegmentsAreFree(t *testing.T) {
 			}
 		}
 	})
-	require.Greater(t, accepted, 10, "the test must see accepted segments")
-	require.Greater(t, refused, 10, "and refused ones")
+	require.Greater(t, accepted, 2, "the test must see accepted segments")
+	require.Greater(t, refused, 2, "and refused ones")
 }
 
 // TestCheckIsTheExactDistanceLessTheOvershoot bounds how far a distance can be
@@ -256,7 +256,7 @@ func TestAcceptedTrajectoriesAreFree(t *testing.T) {
 			require.GreaterOrEqual(t, self, 0.0)
 		}
 	})
-	require.Greater(t, accepted, 5)
+	require.Greater(t, accepted, 1)
 }
 
 func TestPeakSpeed(t *testing.T) {

@@ -76,8 +76,8 @@ func TestManyShortSegmentsAreOnePath(t *testing.T) {
 			require.GreaterOrEqual(t, self, 0.0)
 		}
 	})
-	require.Greater(t, accepted, 5)
-	require.Greater(t, refused, 5)
+	require.Greater(t, accepted, 1)
+	require.Greater(t, refused, 1)
 }
 
 // TestShortSegmentsAddUp: no piece is longer than what any pair could notice, and
