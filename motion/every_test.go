@@ -103,14 +103,16 @@ func TestWhatARobotHasNotIsNotSupported(t *testing.T) {
 			for tool, c := range map[string]struct {
 				args string
 				has  bool
+				give string // what would give it one
 			}{
-				"gripper":      {`{"position":1}`, m.Gripper != nil},
-				"set_actuator": {`{"name":"no such thing","value":0}`, len(m.Actuators) > 0},
-				"drive":        {`{"linear":0.05,"angular":0,"duration":3}`, m.Base != nil},
-				"reference":    {`{}`, len(m.References) > 0},
+				"gripper":      {`{"position":1}`, m.Gripper != nil, "end_effector in its SRDF"},
+				"set_actuator": {`{"name":"no such thing","value":0}`, len(m.Actuators) > 0, ""},
+				"drive":        {`{"linear":0.05,"angular":0,"duration":3}`, m.Base != nil, "--actuators that has base:"},
+				"reference":    {`{}`, len(m.References) > 0, ""},
 			} {
 				if !c.has {
-					g.refused(gate.CodeNotSupported, tool, c.args)
+					a := g.refused(gate.CodeNotSupported, tool, c.args)
+					require.Contains(t, a.Text, c.give)
 				}
 			}
 		})

@@ -123,7 +123,7 @@ func TestHonestPlansRehearseClean(t *testing.T) {
 	t.Parallel()
 	want := 500
 	if raceEnabled {
-		want = 60
+		want = 25
 	}
 	m, err := builtin.Load("so101")
 	require.NoError(t, err)

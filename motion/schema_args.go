@@ -50,7 +50,7 @@ func poseArgs() *gate.Schema {
 func pathArgs() *gate.Schema {
 	waypoint := gate.Obj(
 		gate.Req("position", vec(3, "m", "x, y, z of the tip")),
-		gate.Opt("orientation", vec(4, "", "unit quaternion w, x, y, z of the tip; without it the tip's turn is free")),
+		gate.Opt("orientation", vec(4, "", "unit quaternion w, x, y, z of the tip; without it a tip that six or more joints move keeps the orientation in which the line starts, and one of fewer turns as little as the line permits")),
 	)
 	return gate.Obj(
 		gate.Req("waypoints", gate.Arr(waypoint, 1, maxWaypoints).Desc("where the tip goes, on a straight line to each; it rests at each")),

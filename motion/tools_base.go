@@ -36,7 +36,8 @@ func (p *Planner) prepareDrive(ctx context.Context, call gate.Call, a *arm) (*mo
 func (p *Planner) drive(ctx context.Context, a *arm, in driveInput, ready bool) (*moveAction, error) {
 	b := a.Model.Base
 	if b == nil {
-		return nil, robot.Errf(robot.CodeNotSupported, "drive", "%s has no base that drives", a.Model.Name)
+		return nil, robot.Errf(robot.CodeNotSupported, "drive",
+			"%s has no base that drives; a file given with --actuators that has base: says which two wheels drive it", a.Model.Name)
 	}
 	if in.Linear == 0 && in.Angular == 0 {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "linear", "linear and angular are both 0: that is no motion")

@@ -25,7 +25,8 @@ func (p *Planner) prepareGripper(ctx context.Context, call gate.Call, a *arm) (*
 func (p *Planner) grip(ctx context.Context, a *arm, position float64, maxEffort, scale *float64, ready bool) (*moveAction, error) {
 	g := a.Model.Gripper
 	if g == nil {
-		return nil, robot.Errf(robot.CodeNotSupported, "gripper", "%s has no gripper", a.Model.Name)
+		return nil, robot.Errf(robot.CodeNotSupported, "gripper",
+			"%s has no gripper; an end_effector in its SRDF, whose group has exactly one driven joint with limits, makes that joint one", a.Model.Name)
 	}
 	effort := g.MaxEffort
 	if maxEffort != nil {

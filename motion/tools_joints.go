@@ -3,6 +3,7 @@ package motion
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/tau-robot/tau/gate"
@@ -118,7 +119,10 @@ func (p *Planner) jog(ctx context.Context, a *arm, joint string, delta float64, 
 		arc := planning.Arc{Left: to[a.Model.Base.Left] - from[a.Model.Base.Left], Right: to[a.Model.Base.Right] - from[a.Model.Base.Right]}
 		return p.arcs(ctx, a, st, v, from, []planning.Arc{arc}, scale, nil)
 	}
-	if a.isInside(to) {
+	if a.isInside(from) {
+		if l := a.Model.Limits[i]; l.Bounded && !(to[i] >= l.Lower && to[i] <= l.Upper) {
+			return nil, a.jogBeyond(v, from, i, delta)
+		}
 		if _, err := v.lines.CheckSegment(from, to); err != nil {
 			return nil, v.nearestJog(err, from, i, delta, a.unit(i))
 		}
@@ -131,6 +135,39 @@ func (p *Planner) jog(ctx context.Context, a *arm, joint string, delta float64, 
 		}
 	}
 	return p.through(ctx, a, st, v, path, scale, course{whole: true})
+}
+
+// jogBeyond refuses a jog beyond a limit of joint i, with the largest one that way
+// that is admissible, if there is one. from is inside the limits.
+func (a *arm) jogBeyond(v *view, from []float64, i int, delta float64) error {
+	n, u, l := a.info.Joints[i], a.unit(i), a.Model.Limits[i]
+	bound, side := l.Upper, "above its upper"
+	if delta < 0 {
+		bound, side = l.Lower, "below its lower"
+	}
+	most := bound - from[i]
+	// Rounding mustn't take the sum beyond the limit, after this offer least of all.
+	for most != 0 && (from[i]+most < l.Lower || from[i]+most > l.Upper) {
+		most = math.Nextafter(most, 0)
+	}
+	e := robot.LimitErr(robot.CodeJointLimit, "delta", delta, most, u,
+		fmt.Sprintf("would take joint %s to %.4f %s, %s limit of %.4f %s", n, from[i]+delta, u, side, bound, u))
+	if math.Abs(most) <= movedRad {
+		return e // it stands there
+	}
+	to := append([]float64(nil), from...)
+	to[i] += most
+	e.Nearest = []robot.Quantity{{Name: "delta", Value: most, Unit: u}}
+	if _, err := v.lines.CheckSegment(from, to); err != nil {
+		contact := v.nearestJog(err, from, i, most, u)
+		var c *robot.Error
+		if !errors.As(contact, &c) || !isContact(contact) {
+			return contact
+		}
+		e.Text += "; on the way there " + c.Text
+		e.Nearest = c.Nearest
+	}
+	return e
 }
 
 // jogSteps is how often the free part of a jog is halved: to a part of 4096.

@@ -89,6 +89,7 @@ func (a *arm) searchFacts(ref *robot.Reference, st robot.State) []gate.Fact {
 		if len(others) == 1 {
 			unknown = strings.TrimSuffix(unknown, "are") + "is"
 		}
+		unknown += ": the rehearsal takes them to be where they count to be, and the way is only as free as their counts are true"
 	}
 	return append(facts, gate.Fact{Label: "Not known", Text: unknown})
 }
