@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -121,4 +122,56 @@ func TestWhatIsHeldHitsTheArmThatHoldsIt(t *testing.T) {
 	rec, err := h.Rehearse(context.Background(), s, motionOf(restToRest(m, m.Home, short, 0.3, 0), 0))
 	require.NoError(t, err)
 	require.Equal(t, "load", rec.Clearance.B)
+}
+
+// TestWhatTouchesAlreadyLetsNothingElseIn: a link that touches with one body of its
+// own, a centimetre deep, may not go that deep into the same thing with another.
+func TestWhatTouchesAlreadyLetsNothingElseIn(t *testing.T) {
+	m := pendulum(1, 0.5)
+	at := func(x, z float64) robot.Pose { p := robot.IdentityPose(); p.P = vec3{x, 0, z}; return p }
+	ball := robot.Geometry{Kind: robot.Sphere, Radius: 0.05}
+	m.Links[1].Colliders = []robot.Collider{
+		{Name: "upper", Origin: at(0, -0.1), Geometry: ball}, {Name: "lower", Origin: at(-0.05, -0.5), Geometry: ball},
+	}
+	scene := &robot.Scene{Bodies: []robot.Body{{Name: "wall", Pose: at(0.54, -0.3), Geometry: robot.Geometry{Kind: robot.Box, Size: vec3{1, 1, 1}}}}}
+	r := newRobot(t, Options{Model: m, Scene: scene})
+	before := gaps(r.mon, r.pl.q)
+	require.InDeltaSlice(t, []float64{-0.01, 0.04}, before, 1e-4)
+	r.mon.refresh(r.pl.q, 0)
+	q := 0.0
+	for k := range 200 {
+		q -= 0.001 // towards the wall: the upper ball by 0.1 mm, the lower one by 0.5 mm
+		if c := r.mon.advance([]float64{q}, []float64{-0.001}, float64(k)*Step); c != nil {
+			break
+		}
+		require.Greater(t, gaps(r.mon, []float64{q})[1], 0.0)
+	}
+	require.InDelta(t, -deeper/0.1, q, 0.002, "the upper one may only settle")
+
+	// Turned about so that the upper ball parts while the lower one comes in.
+	m.Links[1].Colliders[0].Origin, m.Links[1].Colliders[1].Origin = at(0, 0.1), at(-0.02, -0.5)
+	r = newRobot(t, Options{Model: m, Scene: scene})
+	r.mon.refresh(r.pl.q, 0)
+	var c *contact
+	for q = 0; c == nil && q > -0.2; {
+		q -= 0.001
+		c = r.mon.advance([]float64{q}, []float64{-0.001}, 0)
+	}
+	require.NotNil(t, c)
+	require.InDelta(t, 0, gaps(r.mon, []float64{q})[1], 6e-4, "it is a contact where the lower one meets the wall")
+}
+
+// TestAContactStopsTheArmAtTheSurface: what a motion runs into is what it stands at,
+// however fast it was.
+func TestAContactStopsTheArmAtTheSurface(t *testing.T) {
+	m := so101(t)
+	p := robot.IdentityPose()
+	p.P = vec3{0.2, -0.2, 0.15}
+	scene := &robot.Scene{Bodies: []robot.Body{{Name: "post", Pose: p, Geometry: robot.Geometry{Kind: robot.Cylinder, Radius: 0.03, Length: 0.5}}}}
+	for _, scale := range []float64{0.1, 1} {
+		r := newRobot(t, Options{Model: m, Scene: scene})
+		_, err := r.Execute(context.Background(), motionOf(restToRest(m, m.Home, pan(m, 1.5), scale, 0), 0), nil)
+		require.Equal(t, robot.CodeContact, robot.CodeOf(err))
+		require.InDelta(t, 0, slices.Min(gaps(r.mon, r.pl.q)), 2*restGap)
+	}
 }

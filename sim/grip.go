@@ -148,6 +148,7 @@ func (r *Robot) letGo() {
 	r.mon.pose(r.pl.q)
 	r.mon.detach()
 	r.pl.block[g], r.gripTo = 0, 0
+	r.pl.integ[g] = 0 // what it pressed with has nothing left to press on
 	r.setEffort(g)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -87,8 +87,13 @@ func TestGripHoldsCarriesAndLetsGo(t *testing.T) {
 	tip.Q.W, tip.Q.V = rec.EndOrientation[0], vec3{rec.EndOrientation[1], rec.EndOrientation[2], rec.EndOrientation[3]}
 	require.InDelta(t, 0, tip.Mul(*out.Final.HeldPose).P.Sub(after.P).Len(), 1e-3)
 
-	// Letting go leaves it there.
-	out, err = r.Execute(ctx, gripTo(m, out.Final.Positions, openAt, 0, 0), nil)
+	// Letting go leaves it there, which the rehearsal says.
+	require.NotContains(t, rec.Assumed, "cube: let go of, it stays where it was, in the air too")
+	opening := gripTo(m, out.Final.Positions, openAt, 0, 0)
+	rec, err = h.Rehearse(ctx, out.Final, opening)
+	require.NoError(t, err)
+	require.Contains(t, rec.Assumed, "cube: let go of, it stays where it was, in the air too")
+	out, err = r.Execute(ctx, opening, nil)
 	require.NoError(t, err)
 	require.Empty(t, out.Final.Held)
 	require.Nil(t, out.Final.HeldPose)

@@ -1,12 +1,15 @@
 package sim
 
 import (
+	"flag"
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/go-gl/mathgl/mgl64"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/robot/builtin"
@@ -108,4 +111,18 @@ func chain(seed func(lo, hi float64) float64, n int) *robot.Model {
 	}
 	m.Tip = n
 	return m
+}
+
+// checkOneIn is rapid.Check for a property that takes long: one in share of the
+// draws that -rapid.checks asks for. It sets that flag meanwhile, so neither the
+// test nor its parents may be parallel.
+func checkOneIn(t *testing.T, share int, property func(*rapid.T)) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks").Value
+	was := checks.String()
+	n, err := strconv.Atoi(was)
+	require.NoError(t, err)
+	require.NoError(t, checks.Set(strconv.Itoa(max(1, n/share))))
+	defer func() { require.NoError(t, checks.Set(was)) }()
+	rapid.Check(t, property)
 }

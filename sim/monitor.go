@@ -80,12 +80,15 @@ type monitor struct {
 	scene  *robot.Scene
 	held   int // item of the scene body that the gripper holds, -1 for none
 	best   robot.Clearance
-	some   bool      // best has been measured
-	grip   bool      // the motion is a grip: what it grips doesn't count as clearance
-	q      []float64 // configuration that the poses in d are of
-	prev   []float64 // the one before the last step
-	posed  bool
-	checks int // distances measured, for tests and benchmarks
+	some   bool // best has been measured
+	grip   bool // the motion is a grip: what it grips doesn't count as clearance
+	// falling says that the arm isn't led: zones, which are no bodies, don't count.
+	falling bool
+	met     []int     // groups with a contact in the last step
+	q       []float64 // configuration that the poses in d are of
+	prev    []float64 // the one before the last step
+	posed   bool
+	checks  int // distances measured, for tests and benchmarks
 }
 
 // compile gives an item its shape and where it is.
@@ -341,21 +344,24 @@ func (m *monitor) measure(g *group, enough float64) float64 {
 	return least
 }
 
-// refresh measures every group at the start of a motion, and takes the depth of
-// those that touch already for what is allowed.
+// refresh measures every group at the start of a motion or fall, and takes the
+// depth of those that touch already for what is allowed.
 func (m *monitor) refresh(q []float64, t float64) {
 	m.posed = false
 	m.pose(q)
-	for i := range m.groups {
-		g := &m.groups[i]
-		for k := range g.pairs {
-			g.pairs[k].guess = vec3{}
+	for i := 0; i < len(m.groups); i++ {
+		for k := range m.groups[i].pairs {
+			m.groups[i].pairs[k].guess = vec3{}
 		}
+		d := m.measure(&m.groups[i], m.enough(&m.groups[i]))
+		if d <= m.near(&m.groups[i]) && m.split(i) {
+			d = m.measure(&m.groups[i], m.enough(&m.groups[i]))
+		}
+		g := &m.groups[i]
 		g.floor = 0
-		d := m.measure(g, m.enough(g))
 		g.dist, g.travel = d-contactMargin, 0
-		if d <= contactMargin || m.held >= 0 && (g.a == m.held || g.b == m.held) && d <= deeper {
-			g.floor = math.Min(0, d) - deeper
+		if d <= m.near(g) {
+			g.floor = math.Min(0, d) - m.slack()
 		}
 		m.note(g, d, t)
 	}
@@ -393,19 +399,23 @@ func (m *monitor) note(g *group, d, t float64) {
 // and returns the first contact in it, nil if there is none.
 func (m *monitor) advance(q, dq []float64, t float64) *contact {
 	var hit *contact
+	m.met = m.met[:0]
 	for i := range m.groups {
 		g := &m.groups[i]
-		var by float64
-		for j, r := range g.reach {
-			by += r * math.Abs(dq[j])
+		if m.falling && m.items[g.b].zone {
+			continue
 		}
+		by := g.approach(dq)
 		start := g.dist - g.travel
 		g.travel += by
 		if by == 0 || start-by > m.need(g) {
 			continue
 		}
-		if c := m.look(g, q, dq, start, by, t); c != nil && hit == nil {
-			hit = c
+		if c := m.look(g, q, dq, start, by, t); c != nil {
+			m.met = append(m.met, i)
+			if hit == nil {
+				hit = c
+			}
 		}
 	}
 	return hit
@@ -433,7 +443,7 @@ func (m *monitor) look(g *group, q, dq []float64, start, by, t float64) *contact
 	}
 	// Bodies that touched at the start may part, but not come back.
 	if g.floor < 0 {
-		g.floor = math.Max(g.floor, math.Min(0, end-deeper))
+		g.floor = math.Max(g.floor, math.Min(0, end-m.slack()))
 	}
 	return nil
 }

@@ -376,6 +376,9 @@ func (x *motion) touch(c *contact) {
 	if c.code == robot.CodeZoneNotGranted {
 		what = "enters the guarded zone"
 	}
+	if c.code == robot.CodeContact {
+		x.r.meet(true)
+	}
 	err := robot.LimitErr(c.code, c.a.name, c.dist, 0, "m", fmt.Sprintf("%s %s %s at %.3f s", c.a.name, what, c.b.name, x.t))
 	x.fail(err, c.code == robot.CodeContact)
 }

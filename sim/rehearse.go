@@ -133,6 +133,9 @@ func (h *Rehearser) Rehearse(ctx context.Context, s robot.State, m robot.Motion)
 	rec := newRecorder(r)
 	m.Epoch = 0
 	out, err := r.execute(ctx, m, nil, rec)
+	if s.Held != "" && r.held != s.Held {
+		assumed = append(assumed, s.Held+": let go of, it stays where it was, in the air too")
+	}
 	record := rec.result(r, out)
 	record.Seed, record.Assumed = h.seed, assumed
 	if err != nil {
@@ -172,11 +175,7 @@ func (r *Robot) takeHeld(s robot.State) error {
 		rel := frameOf(*s.HeldPose)
 		w := tip.mul(&rel)
 		r.hold(i, &w, r.opts.Model.Gripper.MaxEffort)
-		r.pl.settle()
-		r.pl.integ[r.opts.Model.Gripper.Joint] = 0
-		if e := r.pl.effort[r.opts.Model.Gripper.Joint]; !math.IsInf(e, 0) {
-			r.pl.integ[r.opts.Model.Gripper.Joint] = r.closing() * e
-		}
+		r.carry()
 		return nil
 	}
 	return robot.Errf(robot.CodeInvalidArgument, "state.held", "the scene has no body %q", s.Held)

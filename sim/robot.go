@@ -19,7 +19,7 @@ import (
 
 // Version names the physical model; it changes when the same motion gives other
 // numbers.
-const Version = "tau-sim/1"
+const Version = "tau-sim/2"
 
 // Clock says how simulated time relates to the wall clock. Results don't depend
 // on it.

@@ -108,9 +108,10 @@ const (
 )
 
 // Actuate does one command. Torque off lets the arm sag under gravity until it
-// lies still, on its end stops or in contact, for at most ten simulated seconds;
-// it lets go of what is held. Torque on holds the measured position, whatever the
-// setpoint was. Both end by themselves within their bounds; ctx counts only before
+// lies still, on its end stops or where it first touches itself or a body, for at
+// most ten simulated seconds; it lets go of what is held. Torque on holds the
+// measured position, whatever the setpoint was, with drives that carry the arm's
+// weight from the start. Both end by themselves within their bounds; ctx counts only before
 // they begin, as half a switching is no state to leave an arm in. EStopReset clears
 // the e-stop latch and the latched fault and moves nothing. SetActuator sets one of
 // Model.Actuators, whether torque is on or not, and takes no time.
@@ -186,7 +187,6 @@ func (x *motion) sag() {
 	clear(r.pl.integ)
 	clear(r.vs)
 	clear(r.as)
-	r.mon.refresh(r.pl.q, 0)
 	x.idle(sagTime, sagStill, false)
 	clear(r.pl.v) // what still swings is taken to lie still
 	clear(r.pl.tau)
@@ -207,7 +207,7 @@ func (x *motion) powerUp() {
 		copy(r.qs, r.s.q)
 		clear(r.vs)
 		clear(r.as)
-		clear(r.pl.integ)
+		r.carry()
 		x.idle(holdTime, restTime, true)
 	}
 	r.publish(false)
@@ -219,6 +219,9 @@ func (x *motion) powerUp() {
 // in contact, or the time is up.
 func (x *motion) idle(most, still float64, powered bool) {
 	r := x.r
+	r.mon.falling = true
+	defer func() { r.mon.falling = false }()
+	r.mon.refresh(r.pl.q, 0)
 	pace := newPacer(r.opts.Clock)
 	defer pace.stop()
 	for x.t < most {
@@ -235,11 +238,15 @@ func (x *motion) idle(most, still float64, powered bool) {
 		x.tick++
 		x.t = float64(x.tick) * Step
 		r.sense(Step)
+		met := r.mon.advance(r.pl.q, r.pl.dq, x.t) != nil
+		if met {
+			r.meet(powered)
+		}
 		if !powered {
 			copy(r.qs, r.s.q)
 		}
 		r.publish(true)
-		if r.mon.advance(r.pl.q, r.pl.dq, x.t) != nil {
+		if met {
 			return // it lies on something
 		}
 		moving, away := r.moving()
