@@ -60,7 +60,7 @@ func (a *arm) pathsNow() (*paths, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.paths == nil || a.scene != scene {
-		p, err := newPaths(a.Arm, scene, a.tree)
+		p, err := newPaths(a.Arm, scene, a.tree, a.paths)
 		if err != nil {
 			return nil, err
 		}

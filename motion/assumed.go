@@ -56,6 +56,14 @@ func foldAssumed(m *robot.Model, lines []string) []string {
 	return out
 }
 
+// underTorque leaves out what is assumed of switching the torque on and off, of which
+// a motion does neither: the rehearsal's record has it.
+func underTorque(lines []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+		return strings.HasPrefix(line, "torque on: ") || strings.HasPrefix(line, "torque off: ")
+	})
+}
+
 func parseAssumption(joints []string, line string) (what, joint string, v jointValue, ok bool) {
 	head, words, colon := strings.Cut(line, ": ")
 	what, joint, of := strings.Cut(head, " of ")

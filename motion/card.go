@@ -45,7 +45,7 @@ func (x *moveAction) Card() gate.Card {
 	// matter for the joints that move.
 	assumed := append([]string(nil), x.arm.Model.Assumed...)
 	assumed = append(assumed, assumedLimits(x.arm.Model, moving)...)
-	assumed = append(assumed, foldAssumed(x.arm.Model, r.Assumed)...)
+	assumed = append(assumed, foldAssumed(x.arm.Model, underTorque(r.Assumed))...)
 	card := gate.Card{Facts: facts, Assumed: assumed}
 	if data, err := json.Marshal(r); err == nil {
 		card.Data = data

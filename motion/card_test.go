@@ -63,7 +63,7 @@ func TestG30_AssumptionsAreFolded(t *testing.T) {
 	g.model.Assumed = []string{"mass of the cable"}
 	reh.Assumed = []string{
 		"servo: stiff", "rotor inertia of shoulder_pan: 0.2 kg·m²", "contact: none", "rotor inertia of gripper: 7 kg",
-		"rotor inertia of elbow_flex: 0.05 kg·m²", "effort of elbow_flex: no limit", "effort of gripper: no limit", "mass of cup: 1 kg",
+		"rotor inertia of elbow_flex: 0.05 kg·m²", "effort of elbow_flex: no limit", "effort of gripper: no limit", "mass of cup: 1 kg", "torque off: it falls",
 	}
 	const all = `{"positions":{"shoulder_pan":0.1,"shoulder_lift":-0.5,"elbow_flex":0.7,"wrist_flex":1,"wrist_roll":0.1,"gripper":0.1}}`
 	card := g.action("move_joints", all).Card()
@@ -73,6 +73,7 @@ func TestG30_AssumptionsAreFolded(t *testing.T) {
 		"rotor inertia of shoulder_pan, gripper, elbow_flex: 0.05 to 0.2 kg·m², 7 kg", "effort of elbow_flex, gripper: no limit",
 	}, card.Assumed)
 	require.Contains(t, string(card.Data), "rotor inertia of elbow_flex: 0.05 kg", "the record has them all")
+	require.Contains(t, string(card.Data), "torque off: it falls")
 	for i := range g.model.Limits {
 		g.model.Limits[i].Assumed = []string{"jerk"}
 	}

@@ -162,6 +162,7 @@ func TestCase11_OutsideALimitThereIsOneWay(t *testing.T) {
 	var r moved
 	g.ok("jog", jogArgs("y", 0.02), &r) // the one way
 	require.InDelta(t, lower, r.Positions["y"], 1e-3)
+	require.Equal(t, fmt.Sprintf("y at %.4f m, outside its limit of %.4f m, goes back", lower-0.02, lower), g.fact("Starts"))
 	g.ok("home", `{}`, nil)
 }
 

@@ -132,6 +132,9 @@ func (p *Planner) finish(ctx context.Context, a *arm, st robot.State, v *view, c
 	if err := watchable(r, a.Model.DoF()); err != nil {
 		return nil, err
 	}
+	if c.seek == nil { // where a search begins isn't known
+		c.facts = append(a.starts(v, st, t.Start(), t.End()), c.facts...)
+	}
 	if c.found != nil {
 		c.facts = append(c.facts, c.found(&r)...)
 	}
