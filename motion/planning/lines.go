@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -42,13 +43,15 @@ const MaxWaypoints = 256
 // travel.
 //
 // from may be outside the limits by the start tolerances, as in JointPath; a line
-// begins at the limit then.
+// begins at the limit then. A joint that begins at its limit, and that others can make
+// up for, may be led up to a millimetre or milliradian inside on the line's first part.
 //
 // A path that can't be done whole is refused, with how much of it can be done, by
 // length, as Value "fraction", and the last pose reached as Nearest (x, y, z in m
 // and qw, qx, qy, qz, in the root frame): UNREACHABLE (Where is the tip),
 // JOINT_LIMIT (the joint, with its limit), SINGULAR (the joint that would have to
-// move far more than the tip, or jump), SELF_COLLISION, SCENE_COLLISION and
+// move far more than the tip, or jump; also where the arm reaches what is next on the
+// line, but not from how it stands), SELF_COLLISION, SCENE_COLLISION and
 // ZONE_NOT_GRANTED (the pair; the checker's error is the cause). Other errors are
 // INVALID_ARGUMENT, NOT_SUPPORTED for a link that only a base moves, JOINT_LIMIT of
 // the start, and CANCELLED when ctx ends. rng is
@@ -143,7 +146,7 @@ func (w *way) run(start []float64) ([]trajectory.Curve, error) {
 		dof := len(q)
 		flat := make([]float64, 3*dof)
 		t := tracker{p: w.p, s: s, l: l, from: q, q: flat[:dof], was: flat[dof : 2*dof], trial: flat[2*dof:]}
-		t.bound()
+		t.bound(0)
 		c, why, reached, err := t.track(w.ctx)
 		if err != nil {
 			return nil, err
@@ -189,8 +192,13 @@ func (w *way) ends(t *tracker, k int, why *trouble, reached []float64, segments 
 			return err
 		}
 	}
-	if why.code == robot.CodeSingular && !w.goesOn(t, u, last) {
-		why = &trouble{code: robot.CodeUnreachable, joint: -1}
+	if why.code == robot.CodeSingular || why.code == robot.CodeUnreachable && why.value == 0 {
+		switch joint := w.goesOn(t, u, last); {
+		case joint < 0:
+			why = &trouble{code: robot.CodeUnreachable, joint: -1}
+		case why.code == robot.CodeUnreachable:
+			why = &trouble{code: robot.CodeSingular, joint: joint}
+		}
 	}
 	e := &robot.Error{Code: why.code, Where: t.p.m.Links[t.l.tip].Name}
 	done := w.fraction(k, u)
@@ -219,22 +227,34 @@ func (w *way) ends(t *tracker, k int, why *trouble, reached []float64, segments 
 	} else if w.ctx.Err() != nil {
 		return cancelled(w.ctx)
 	}
+	if t.l.turn == fullTurn && w.goals[k].turn == anyTurn {
+		e.Text += "; the waypoint gives no orientation, so that the start's is held: another orientation, or moving by move_joints or move_pose, may help"
+	}
 	return e
 }
 
-// goesOn reports whether the arm can be on the line a little after u at all. Where an
-// arm is stretched out it can't, and is at a singularity only because of that.
-func (w *way) goesOn(t *tracker, u float64, last []float64) bool {
+// goesOn returns the joint that would have to move most for the arm to be on the
+// line a little after u, -1 if it can't be there at all. Where an arm is stretched
+// out it can't, and is at a singularity only because of that.
+func (w *way) goesOn(t *tracker, u float64, last []float64) int {
 	g := t.l.at(min(1, u+max(goesOnPart, goesOnLength/max(t.l.length(), goesOnLength))))
 	s := w.p.newSolver(g.tip)
 	q := make([]float64, len(last))
 	for k := range nearestAttempts {
 		s.restart(k, last, q, w.rng)
-		if dist, angle := s.descend(&g, s.weight, q, false); dist <= PositionTolerance && angle <= AngleTolerance {
-			return true
+		if dist, angle := s.descend(&g, s.weight, q, false); dist > PositionTolerance || angle > AngleTolerance {
+			continue
 		}
+		most := s.joints[0]
+		for _, i := range s.joints {
+			q[i] = w.p.nearTurn(i, q[i], last[i])
+			if math.Abs(q[i]-last[i]) > math.Abs(q[most]-last[most]) {
+				most = i
+			}
+		}
+		return most
 	}
-	return false
+	return -1
 }
 
 // blocked returns the error for a contact at a parameter of the whole way, which is

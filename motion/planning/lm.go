@@ -77,12 +77,14 @@ func (p *Planner) newSolver(tip int) *solver {
 	return s
 }
 
-// bind sets the bounds to the joint limits, less an inset of so many rad or m.
+// bind sets the bounds to the joint limits, less an inset of so many rad or m, or a
+// quarter of the range if that is less.
 func (s *solver) bind(inset float64) {
 	for i := range s.lower {
 		s.lower[i], s.upper[i] = math.Inf(-1), math.Inf(1)
 		if l := &s.p.m.Limits[i]; l.Bounded {
-			s.lower[i], s.upper[i] = l.Lower+inset, l.Upper-inset
+			in := min(inset, (l.Upper-l.Lower)/4)
+			s.lower[i], s.upper[i] = l.Lower+in, l.Upper-in
 		}
 	}
 }

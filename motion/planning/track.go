@@ -30,6 +30,9 @@ const (
 	// as far as it is where the line starts, when it rides on its limit otherwise:
 	// there the curve between the knots needs room.
 	lineInset = 1e-3
+	// easeIn is the part of a line on which a joint that starts at its limit is led
+	// that far inside, where riding on the limit from the start gives no curve either.
+	easeIn = 0.25
 	// largestDrift bounds the turn of the tip on a line that doesn't hold it, rad.
 	largestDrift = math.Pi / 2
 	// softWeight is what the turn of the tip counts, relative to the usual weight,
@@ -52,6 +55,8 @@ type tracker struct {
 	q, was []float64
 	trial  []float64
 	inset  float64 // how far inside their limits the joints are kept, rad or m
+	eases  bool    // a joint that starts less far inside is led there, on the line's first part
+	u      float64 // the part of the line that the solver's bounds are for
 }
 
 // trouble is why a line ends early.
@@ -69,8 +74,9 @@ func (t *tracker) track(ctx context.Context) (c *spline, why *trouble, reached [
 	for float64(n) < t.l.length()/lineStep || float64(n) < t.l.angle/lineTurn {
 		n *= 2
 	}
-	n = min(n, mostIntervals)
-	for ; ; n = min(2*n, mostIntervals) {
+	least := min(n, mostIntervals)
+	var before *trouble // without easing, with how far the line can be followed
+	for n = least; ; n = min(2*n, mostIntervals) {
 		if err := cancelled(ctx); err != nil {
 			return nil, nil, nil, err
 		}
@@ -83,16 +89,35 @@ func (t *tracker) track(ctx context.Context) (c *spline, why *trouble, reached [
 			}
 			if why.code == robot.CodeJointLimit && t.inset == 0 {
 				t.inset = lineInset
-				t.bound()
+				t.bound(0)
 				continue
 			}
 			// What the knots reach is no more than what the curve keeps to.
 			knots = knots[:len(t.from)]
 		}
-		if n >= mostIntervals {
+		if n < mostIntervals {
+			continue
+		}
+		if before != nil {
+			return nil, before, reached, nil
+		}
+		if why.code != robot.CodeJointLimit || t.inset == 0 || !t.startsAtLimit() {
 			return nil, why, knots, nil
 		}
+		before, reached = why, knots
+		t.eases, n = true, least/2
 	}
+}
+
+// startsAtLimit reports whether a joint that moves the tip is less far inside its
+// limits where the line starts than the inset.
+func (t *tracker) startsAtLimit() bool {
+	for _, i := range t.s.joints {
+		if l := &t.p.m.Limits[i]; l.Bounded && min(t.from[i]-l.Lower, l.Upper-t.from[i]) < t.inset {
+			return true
+		}
+	}
+	return false
 }
 
 // knots follows the line in n steps from the start. Each knot is found from the one
@@ -116,6 +141,12 @@ func (t *tracker) knots(n int) ([]float64, *trouble) {
 // step moves q to where the line is at u, du after was.
 func (t *tracker) step(u, du float64) *trouble {
 	g := t.l.at(u)
+	if t.eases {
+		t.bound(u)
+		for _, i := range t.s.joints {
+			t.q[i] = min(max(t.q[i], t.s.lower[i]), t.s.upper[i])
+		}
+	}
 	if !t.reach(&g) {
 		return t.stuck(&g)
 	}
@@ -191,13 +222,12 @@ func (t *tracker) newton(g *goal, weight, damping float64) {
 // if it would be without, else because it is out of reach.
 func (t *tracker) stuck(g *goal) *trouble {
 	s := t.s
-	defer t.bound()
 	for i := range s.lower {
 		s.lower[i], s.upper[i] = math.Inf(-1), math.Inf(1)
 	}
 	copy(t.q, t.was)
 	free := t.reach(g)
-	t.bound()
+	t.bound(t.u)
 	why := &trouble{code: robot.CodeUnreachable, joint: -1}
 	if !free {
 		return why
@@ -215,12 +245,22 @@ func (t *tracker) stuck(g *goal) *trouble {
 	return why
 }
 
-// bound sets the solver's bounds: the limits less the inset, but no farther in than
-// the line's start.
-func (t *tracker) bound() {
+// bound sets the solver's bounds for u of the way: the limits less the inset, but no
+// farther in than the line's start, or than it is led from there.
+func (t *tracker) bound(u float64) {
 	t.s.bind(t.inset)
+	t.u = u
+	part := 0.0
+	if t.eases {
+		part = min(1, u/easeIn)
+	}
 	for i, q := range t.from {
-		t.s.lower[i], t.s.upper[i] = min(t.s.lower[i], q), max(t.s.upper[i], q)
+		if lower := t.s.lower[i]; q < lower {
+			t.s.lower[i] = q + part*(lower-q)
+		}
+		if upper := t.s.upper[i]; q > upper {
+			t.s.upper[i] = q + part*(upper-q)
+		}
 	}
 }
 
