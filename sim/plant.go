@@ -94,7 +94,7 @@ func driveParams(t *tree, gravity vec3) ([]jointParams, []string) {
 	}
 	assumed := []string{
 		"servo: P-PI loop of 30/s around 150/s, speed feed-forward 0.8, at 1 kHz",
-		"contact: a motion, and an arm that falls, ends where it first touches something; no contact forces are simulated, so nothing slides on",
+		"contact: a motion or fall ends at first touch; no contact forces",
 		"torque on: the drives carry the arm's weight from the start",
 	}
 	for i := range out {
