@@ -39,7 +39,6 @@ var unlike = map[string][2]string{
 	"robots/simple_humanoid/simple_humanoid.urdf":             {"JOINT_LIMIT", "RLEG_HIP_R"},
 	"robots/simple_humanoid/simple_humanoid_rel_mesh.urdf":    {"JOINT_LIMIT", "RLEG_HIP_R"},
 	// Their links overlap at home, and no SRDF says that these may.
-	"robots/allegro_plus_sign/allegro_left_hand.urdf": {"SELF_COLLISION", "palm_link, link_13.0"},
 	"robots/panda_mesh/urdf/panda.urdf":               {"SELF_COLLISION", "panda_link5, panda_hand"},
 	"robots/panda_mesh/urdf/panda_collision.urdf":     {"SELF_COLLISION", "panda_link5, panda_hand"},
 	// Springs that a URDF can't state carry its arms.

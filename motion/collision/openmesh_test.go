@@ -53,7 +53,7 @@ func TestOpenMeshStandsForItsHull(t *testing.T) {
 		for _, v := range m.Vertices {
 			far = max(far, v.Len())
 		}
-		for range 3000 {
+		for range 1000 {
 			var p mgl64.Vec3
 			left := 1.0
 			for range 3 {

@@ -102,7 +102,7 @@ func TestBodiesAndSpheresAgree(t *testing.T) {
 		tr := newTruth(t, m, rng, 30)
 		d := c.take("")
 		shortcuts, below := 0, 0
-		for range 60 {
+		for range 30 {
 			q := randomQ(rng, m)
 			c.kin.FrameFK(d.frames, q)
 			for i := range c.pairs {

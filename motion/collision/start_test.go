@@ -141,7 +141,7 @@ func TestWithSceneIsNew(t *testing.T) {
 		require.Same(t, &covers[m.Tip], &next.covers[m.Tip])
 		require.Len(t, next.covers, len(m.Links))
 		fresh := newChecker(t, m, s)
-		for z := 0.1; z < 0.3; z += 0.004 {
+		for z := 0.1; z < 0.3; z += 0.023 {
 			want, wantErr := fresh.CheckSegment([]float64{z, 0}, []float64{z + 0.01, 0.1})
 			got, err := next.CheckSegment([]float64{z, 0}, []float64{z + 0.01, 0.1})
 			require.Equal(t, wantErr, err)
