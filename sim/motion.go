@@ -49,7 +49,8 @@ type motion struct {
 	r    *Robot
 	run  *run
 	m    *robot.Motion
-	cur  *robot.Cursor // nil: hold the setpoint
+	path robot.Trajectory
+	cur  *robot.Cursor // of path; nil: hold the setpoint
 	t0   float64       // motion time at which cur starts, s
 	end  float64       // motion time at which cur is at rest, s
 	t    float64       // motion time, s
@@ -100,7 +101,7 @@ func (r *Robot) execute(ctx context.Context, m robot.Motion, progress func(robot
 	}
 	x := &motion{
 		r: r, run: run, m: &m, rec: rec,
-		cur: robot.NewCursor(m.Trajectory), end: m.Trajectory.Duration(),
+		path: m.Trajectory, cur: robot.NewCursor(m.Trajectory), end: m.Trajectory.Duration(),
 		max: make([]float64, r.tree.n), saturated: make([]int, r.tree.n),
 	}
 	ended := false
@@ -266,15 +267,36 @@ func (x *motion) braking() robot.Trajectory {
 	if b := r.tree.model.Base; b != nil {
 		return x.rollingBrake(b)
 	}
-	// Along the line that the planner has checked, where there is one.
+	// Along the path that was approved, where there is a way.
+	if b, ok := x.brakeAlongPath(); ok {
+		return b
+	}
 	if b, ok := robot.BrakeAlongLine(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits); ok {
 		return b
 	}
 	return robot.BrakeTrajectory(r.info.Joints, r.qs, r.vs, r.as, r.info.Limits)
 }
 
+// brakeAlongPath is a controlled stop on the trajectory that is followed now, if the
+// setpoint is on it: a jaw that has closed on something isn't.
+func (x *motion) brakeAlongPath() (robot.Trajectory, bool) {
+	r := x.r
+	if x.cur == nil {
+		return robot.Trajectory{}, false
+	}
+	q := make([]float64, len(r.qs))
+	x.path.Sample(x.t-x.t0, q, nil, nil)
+	for i := range q {
+		if !(math.Abs(q[i]-r.qs[i]) <= robot.PositionTolerance) {
+			return robot.Trajectory{}, false
+		}
+	}
+	return robot.BrakeAlongPath(x.path, x.t-x.t0, r.info.Limits)
+}
+
 // follow makes b the trajectory from now on.
 func (x *motion) follow(b robot.Trajectory) {
+	x.path = b
 	x.cur, x.t0, x.end, x.own = robot.NewCursor(b), x.t, x.t+b.Duration(), true
 	x.still, x.good, x.settled = 0, 0, 0
 }
