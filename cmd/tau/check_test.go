@@ -247,7 +247,8 @@ func TestCheckFindsPackages(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "t.stl"), []byte("solid t\nfacet normal 0 0 1\nouter loop\n"+
 		"vertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid t\n"), 0o600))
-	file := fileOf(t, "m.urdf", `<robot name="r"><link name="a"><collision><geometry><mesh filename="package://p/t.stl"/></geometry></collision></link></robot>`)
+	file := fileOf(t, "m.urdf", `<robot name="r"><link name="a"><collision><geometry><mesh filename="package://p/t.stl"/></geometry></collision></link>
+<link name="b"/><joint name="j" type="continuous"><parent link="a"/><child link="b"/><limit velocity="1" effort="1"/></joint></robot>`)
 	require.False(t, checkJSON(t, file).Movable)
 	doc := checkJSON(t, file, "--package", "p="+dir, "--plot", filepath.Join(dir, "t.png"))
 	require.True(t, doc.Movable, "%v", doc.Warnings)

@@ -356,6 +356,22 @@ func TestCompletionAndUnknownWordsAtThePrompt(t *testing.T) {
 	require.Equal(t, 0, s.status())
 }
 
+// The bodies that can be taken out are those of the scene as it is.
+func TestCompletionKnowsTheBodiesOfTheScene(t *testing.T) {
+	t.Parallel()
+	scene := filepath.Join(t.TempDir(), "scene.json")
+	require.NoError(t, os.WriteFile(scene, []byte(`{"bodies":[{"name":"crate","pose":{"xyz":[2,0,0],"quat_wxyz":[1,0,0,0]},"geometry":{"sphere":{"radius":0.1}}}]}`), 0o600))
+	s := sit(t, dataDir(t), "--clock", "fast", "--mcp", "off", "--scene", scene)
+	s.typed("scene_remove cr\t\r")
+	s.await("✓ scene_remove")
+	s.typed(`scene_add {"name":"bin","pose":{"xyz":[2,0,0],"quat_wxyz":[1,0,0,0]},"geometry":{"sphere":{"radius":0.1}}}` + "\r")
+	s.await("✓ scene_add")
+	s.typed("scene_remove name=b\t\r")
+	s.await("✓ scene_remove")
+	s.typed("quit\r")
+	require.Equal(t, 0, s.status())
+}
+
 // A script from a file can be answered at the terminal, if there is one.
 func TestAScriptsCallsAreAskedAtTheTerminal(t *testing.T) {
 	t.Parallel()

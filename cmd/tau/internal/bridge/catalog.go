@@ -15,6 +15,15 @@ type nowhere struct{}
 
 func (nowhere) Emit(gate.Event) error { return nil }
 
+// Simulable says why a robot can't be simulated; nil: it can.
+func Simulable(m *robot.Model) error {
+	rob, err := sim.New(sim.Options{Model: m, Scene: &robot.Scene{}, Clock: sim.Fast})
+	if err != nil {
+		return err
+	}
+	return rob.Close() // one that never moved
+}
+
 // Catalog returns the tools that a bridge with this robot has, without starting one.
 func Catalog(m *robot.Model, scene robot.Scene) ([]gate.Spec, error) {
 	rob, err := sim.New(sim.Options{Model: m, Scene: &scene, Clock: sim.Fast})

@@ -73,15 +73,22 @@ func (c *console) approver() gate.Approver {
 func (c *console) bind(h *Host) {
 	c.host = h
 	c.shell = shell.New(shell.Config{
-		Caller: h.Gate, Session: h.setup.Session, Principal: Operator, Names: namesOf(h.Model),
+		Caller: h.Gate, Session: h.setup.Session, Principal: Operator, Names: namesOf(h.Model, h.scene),
 		Print: c.prompt.Print, Why: c.notices.Why,
 		Quit: func() { _ = c.prompt.Close() }, // gives the terminal back and returns at once
 	})
 }
 
 // namesOf are the names that a person may type.
-func namesOf(m *robot.Model) shell.Names {
-	n := shell.Names{Joints: m.JointNames()}
+func namesOf(m *robot.Model, scene func() robot.Scene) shell.Names {
+	n := shell.Names{Joints: m.JointNames(), Bodies: func() []string {
+		s := scene()
+		names := make([]string, len(s.Bodies))
+		for i := range names {
+			names[i] = s.Bodies[i].Name
+		}
+		return names
+	}}
 	for i := range m.Links {
 		n.Links = append(n.Links, m.Links[i].Name)
 	}

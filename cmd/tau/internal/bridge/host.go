@@ -67,6 +67,7 @@ type Host struct {
 	store   *events.Store
 	sink    *sink
 	backend robot.Backend
+	scene   func() robot.Scene // as it is now; doesn't wait for a motion
 	lane    *lane.Lane
 	control *control.Server
 	mcp     *mcp.Server
@@ -154,7 +155,7 @@ func (h *Host) build(approver gate.Approver) error {
 	if err != nil {
 		return err
 	}
-	h.backend = rob
+	h.backend, h.scene = rob, rob.Scene
 	if s.wrap != nil {
 		h.backend = s.wrap(rob)
 	}

@@ -90,7 +90,7 @@ func (r *run) start(begin func() (*Host, error)) (*Host, error) {
 			var bad *robot.Error
 			switch {
 			case errors.As(s.err, &bad) && bad.Code == robot.CodeInvalidArgument:
-				return nil, exit.Usagef("%w", s.err) // robot, scene or faults can't be simulated or planned for
+				return nil, exit.Filef("", "%w", s.err) // robot, scene or faults can't be simulated or planned for
 			case s.err != nil:
 				return nil, exit.Bridgef("%w", s.err)
 			}

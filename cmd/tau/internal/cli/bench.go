@@ -46,7 +46,7 @@ func (a *app) benchKinematics() *cobra.Command {
 	c := a.benchOf("kinematics", "Forward kinematics and Jacobian of an arm, beside plain matrices", func(ctx context.Context) (bench.Report, error) {
 		m, err := r.Model()
 		if err != nil {
-			return bench.Report{}, exit.Usagef("%w", err)
+			return bench.Report{}, r.wrong(err)
 		}
 		return bench.Kinematics(ctx, m)
 	})

@@ -54,11 +54,13 @@ type checkDocument struct {
 	Errors   []robot.Finding `json:"errors"`
 	Warnings []robot.Finding `json:"warnings"`
 	// Movable is false where the description loads but no motion can be planned
-	// on it; a warning says why.
+	// or simulated on it; a warning says why.
 	Movable bool         `json:"movable"`
 	Moving  []checkJoint `json:"moving"`
 	Bodies  []checkBody  `json:"bodies"`
 	Assumed []string     `json:"assumed"` // of the whole robot; a joint's own are with its limits
+	// Contacts are the links that touch at the home pose, each with a warning.
+	Contacts []checkContact `json:"contacts,omitempty"`
 	// What the robot has beside its joints.
 	Actuators  []robot.Actuator `json:"actuators,omitempty"`
 	Base       *checkBase       `json:"base,omitempty"`
@@ -126,6 +128,10 @@ func (a *app) runCheck(k *checkFlags) error {
 	doc, err := checked(l)
 	if err != nil {
 		return exit.Bridgef("%w", err)
+	}
+	if l.Model != nil {
+		doc.simulated(l.Model)
+		doc.home(l.Model)
 	}
 	if k.plot != "" {
 		if err := a.plotCheck(k, l); err != nil {
@@ -260,6 +266,7 @@ func (d *checkDocument) String() string {
 		fmt.Fprintf(&b, "assumed: %s\n", gate.Escape(s))
 	}
 	findings(&b, "warning", d.Warnings)
+	d.wayOut(&b)
 	return b.String()
 }
 
@@ -301,9 +308,9 @@ func findings(b *strings.Builder, kind string, fs []robot.Finding) {
 
 func (a *app) plotCheck(k *checkFlags, l source.Loaded) error {
 	d, m := l.Description, l.Model
-	scene, err := source.Scene(k.scene)
+	scene, err := sceneOf(k.scene)
 	if err != nil {
-		return exit.Usagef("%w", err)
+		return err
 	}
 	q := middle(d)
 	if m == nil {

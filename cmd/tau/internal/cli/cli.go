@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+	"github.com/tau-robot/tau/gate"
 )
 
 // version is set by the linker (see Makefile).
@@ -49,7 +50,10 @@ func (a *app) report(cmd *cobra.Command, err error) exit.Status {
 		return status
 	}
 	fmt.Fprintf(a.err, "tau: %s\n", err)
-	if status == exit.Usage {
+	switch {
+	case e != nil && e.See != "":
+		fmt.Fprintf(a.err, "See: %s\n", gate.Escape(e.See)) // as it can be pasted
+	case status == exit.Usage && (e == nil || !e.File):
 		fmt.Fprintf(a.err, "See '%s --help'.\n", cmd.CommandPath())
 	}
 	return status

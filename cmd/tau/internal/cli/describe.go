@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 
 	"github.com/spf13/pflag"
@@ -38,10 +40,20 @@ func (r *robotFlags) addFiles(f *pflag.FlagSet) {
 // load loads the robot; what is wrong with it is a usage error.
 func (r *robotFlags) load() (source.Loaded, error) {
 	l, err := r.Load()
-	if err != nil {
-		return l, exit.Usagef("%w", err)
+	return l, r.wrong(err)
+}
+
+// wrong is the usage error of a robot that was named. Where the name is right and
+// what its files say isn't, the flags' help is of no use: the check is.
+func (r *robotFlags) wrong(err error) error {
+	var said *robot.Error
+	switch {
+	case err == nil:
+		return nil
+	case !r.BuiltIn() && errors.As(err, &said):
+		return exit.Filef(checkCommand(&r.Robot), "%w", err)
 	}
-	return l, nil
+	return exit.Usagef("%w", err)
 }
 
 // placeFlags name a robot and what stands around it.
@@ -60,13 +72,30 @@ func (p *placeFlags) add(f *pflag.FlagSet) {
 func (p *placeFlags) load() (*robot.Model, robot.Scene, error) {
 	m, err := p.Model()
 	if err != nil {
-		return nil, robot.Scene{}, exit.Usagef("%w", err)
+		return nil, robot.Scene{}, p.wrong(err)
 	}
-	scene, err := source.Scene(p.scene)
-	if err != nil {
-		return nil, robot.Scene{}, exit.Usagef("%w", err)
+	scene, err := sceneOf(p.scene)
+	return m, scene, err
+}
+
+// sceneOf reads a scene; what is wrong with it is a usage error.
+func sceneOf(path string) (robot.Scene, error) {
+	scene, err := source.Scene(path)
+	return scene, inFile(err)
+}
+
+// inFile is the usage error of a file that was named: of what it says if err is
+// about that, else of its name.
+func inFile(err error) error {
+	var said *robot.Error
+	var name *fs.PathError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &said) && !errors.As(err, &name):
+		return exit.Filef("", "%w", err)
 	}
-	return m, scene, nil
+	return exit.Usagef("%w", err)
 }
 
 // middle is where the joints of d stand when nothing says so: at zero, or in the

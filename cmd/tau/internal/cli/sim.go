@@ -51,7 +51,7 @@ func (a *app) runSim(b *bridgeFlags) (err error) {
 		s.Unreferenced = true
 	}
 	if s.Faults, err = bridge.LoadFaults(b.faults); err != nil {
-		return exit.Usagef("%w", err)
+		return inFile(err)
 	}
 	f := bridge.Front{JSON: b.json, In: a.in, Out: a.out, Err: a.err, Ask: b.approveFrom == "terminal", Stdio: b.mcp == "stdio"}
 	s.Stdio = f.Stdio
@@ -69,7 +69,8 @@ func (a *app) runSim(b *bridgeFlags) (err error) {
 			return err
 		}
 	}
-	return bridge.Run(s, f)
+	warnHome(a.err, s.Model, checkCommand(&b.arm.Robot))
+	return exit.WithSee(bridge.Run(s, f), checkCommand(&b.arm.Robot))
 }
 
 // listen opens the address of MCP over HTTP; one that isn't loopback, or whose port

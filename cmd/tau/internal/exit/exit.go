@@ -15,7 +15,7 @@ type Status int
 const (
 	OK          Status = 0   // everything was done
 	Calls       Status = 1   // some call, or the thing that was checked, is not ok
-	Usage       Status = 2   // the command line is wrong; nothing was started
+	Usage       Status = 2   // the command line, or a file that it names, is wrong; nothing was started
 	Bridge      Status = 3   // the bridge itself failed
 	Interrupted Status = 130 // SIGINT, SIGTERM, SIGHUP, SIGQUIT or a reader that went away, after a controlled stop
 )
@@ -24,6 +24,10 @@ const (
 type Error struct {
 	Status Status
 	Err    error // nil: the status says it all and nothing is printed
+	// File: the command line is as it should be, and what a file says that it names
+	// isn't. See is the command that says more about that, "" if none does.
+	File bool
+	See  string
 }
 
 func (e *Error) Error() string {
@@ -39,6 +43,24 @@ func (e *Error) Unwrap() error { return e.Err }
 // Usagef returns a usage error.
 func Usagef(format string, args ...any) error {
 	return &Error{Status: Usage, Err: fmt.Errorf(format, args...)}
+}
+
+// Filef returns the usage error of a command line that names a file of which the
+// content is wrong; see is the command that says more.
+func Filef(see, format string, args ...any) error {
+	return &Error{Status: Usage, Err: fmt.Errorf(format, args...), File: true, See: see}
+}
+
+// WithSee names the command that says more, if err is one of a file's content and
+// names none.
+func WithSee(err error, see string) error {
+	var e *Error
+	if !errors.As(err, &e) || !e.File || e.See != "" {
+		return err
+	}
+	out := *e
+	out.See = see
+	return &out
 }
 
 // Bridgef returns an error of the bridge itself.

@@ -13,7 +13,8 @@ var builtins = [...]string{"help", "quit", "state", "tools"}
 
 // complete returns what the last word of line, the part of a line before the
 // cursor, can become: whole words, sorted, each with the "=" or the blank that
-// follows it. It is a pure function and never blocks.
+// follows it. It is a pure function but for the names of the scene's bodies, which
+// change, and never blocks.
 func complete(line string, specs []gate.Spec, names Names) []string {
 	line = strings.TrimLeft(line, " ")
 	cut := strings.LastIndexByte(line, ' ') + 1
@@ -99,6 +100,8 @@ func (n Names) of(spec gate.Spec, argument string) []string {
 		return n.Links
 	case argument == "name" && spec.Name == "set_actuator":
 		return n.Actuators
+	case argument == "name" && spec.Name == "scene_remove" && n.Bodies != nil:
+		return n.Bodies()
 	}
 	return nil
 }

@@ -14,6 +14,10 @@ type Names struct {
 	Joints    []string // that can be commanded
 	Links     []string
 	Actuators []string // beside the joints
+	// Bodies returns those of the scene as it is now; nil: there are none. It is called
+	// at each completion of one, from the goroutine that reads the terminal, and mustn't
+	// wait for a motion.
+	Bodies func() []string
 }
 
 // spelled are numbers with a unit behind them, or a comma for the point.

@@ -31,6 +31,7 @@ func specs() []gate.Spec {
 		{Name: "jog", Tier: gate.TierPhysical, Input: gate.Obj(gate.Req("joint", gate.Str(99)), gate.Req("delta", gate.Num()), gate.Opt("speed_scale", gate.Num()))},
 		{Name: "reference", Tier: gate.TierPhysical, Input: gate.Obj(gate.Opt("joint", gate.Str(99)))},
 		{Name: "set_actuator", Tier: gate.TierPhysical, Input: gate.Obj(gate.Req("name", gate.Str(99)), gate.Req("value", gate.Num()))},
+		{Name: "scene_remove", Tier: gate.TierWrite, Input: gate.Obj(gate.Req("name", gate.Str(99)))},
 		{Name: "drive", Tier: gate.TierPhysical, Input: gate.Obj(gate.Req("linear", gate.Num()), gate.Req("angular", gate.Num()), gate.Req("duration", gate.Num()))},
 		{Name: "go", Tier: gate.TierPhysical, Input: gate.Obj(gate.Req("position", gate.Arr(gate.Num(), 3, 3)), gate.Opt("orientation", gate.Arr(gate.Num(), 4, 4)), gate.Opt("tip", gate.Str(99)))},
 	}
@@ -185,6 +186,17 @@ func TestComplete(t *testing.T) {
 	require.Equal(t, []string{"lamp "}, complete("set_actuator l", s, j))
 	require.Equal(t, []string{"name=lamp "}, complete("set_actuator value=1 name=", s, j))
 	require.Equal(t, []string{"frame=base "}, complete("move_pose frame=b", s, j))
+
+	// The bodies are those of the scene at that moment.
+	scene := []string{"crate", "table"}
+	j.Bodies = func() []string { return scene }
+	require.Equal(t, []string{"crate ", "name=", "table "}, complete("scene_remove ", s, j))
+	require.Equal(t, []string{"name=table "}, complete("scene_remove name=t", s, j))
+	scene = scene[:1]
+	require.Empty(t, complete("scene_remove t", s, j))
+	require.Empty(t, complete("set_actuator t", s, j), "a body is no actuator")
+	j.Bodies = nil
+	require.Equal(t, []string{"name="}, complete("scene_remove ", s, j))
 }
 
 // caller answers at once, but "home" runs until a stop or its context ends.
