@@ -161,8 +161,8 @@ func TestBrakeAlongPathProperties(t *testing.T) {
 	})
 }
 
-// It is found where it is needed: on all but a few of the draws, and seldom much
-// longer than the joints' own stops.
+// It is found where it is needed: on all but a few of the draws, within the limits,
+// and seldom much longer than the joints' own stops.
 func TestBrakeAlongPathIsFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	n := 3000
@@ -178,6 +178,8 @@ func TestBrakeAlongPathIsFound(t *testing.T) {
 			none++
 			continue
 		}
+		whole := Trajectory{Joints: tr.Joints, Segments: append(prefix(tr, at), stop.Segments...)}
+		require.NoError(t, whole.Validate(widened(limits)))
 		q, v, a := make([]float64, len(limits)), make([]float64, len(limits)), make([]float64, len(limits))
 		tr.Sample(at, q, v, a)
 		own := BrakeTrajectory(tr.Joints, q, v, a, limits).Duration()
