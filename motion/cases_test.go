@@ -213,10 +213,10 @@ func TestCase14_WholeTurnsAreCounted(t *testing.T) {
 	require.LessOrEqual(t, math.Abs(q[0]-7), m.Limits[0].Velocity*1e-3)
 	require.InDelta(t, 0.8+2*math.Pi, planned.Trajectory.End()[0], 1e-9)
 	var r moved
-	g.ok("move_joints", `{"positions":{"spin":0.8}}`, &r)
+	g.ok("move_joints", fast(`{"positions":{"spin":0.8}}`), &r)
 	require.InDelta(t, 0.8+2*math.Pi, r.Positions["spin"], 5e-3)
 	// A jog goes by what it says, however many turns that is.
-	g.ok("jog", jogArgs("spin", -8), &r)
+	g.ok("jog", fast(jogArgs("spin", -8)), &r)
 	require.InDelta(t, 0.8+2*math.Pi-8, r.Positions["spin"], 5e-3)
 	g.ok("jog", `{"joint":"spin","delta":8,"speed_scale":1}`, &r)
 	require.InDelta(t, 0.8+2*math.Pi, r.Positions["spin"], 5e-3)
@@ -229,7 +229,7 @@ func TestCase47_OneUnit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGated(t, rigOptions{builtin: name}, gatetest.Approve())
 			var r, st moved
-			g.ok("move_joints", wholeArm(g.model, 0.1), &r)
+			g.ok("move_joints", fast(wholeArm(g.model, 0.1)), &r)
 			g.ok("robot_state", `{}`, &st)
 			for i, q := range g.positions() { // the simulator's own, rad and m
 				n := g.model.JointNames()[i]

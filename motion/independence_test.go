@@ -3,6 +3,7 @@ package motion_test
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -103,10 +104,11 @@ func TestRehearsalAloneRefusesCollidingPlans(t *testing.T) {
 // deep reports whether the straight line between two configurations takes two
 // bodies deeper than overlap into each other somewhere.
 func deep(c *collision.Checker, from, to []float64) bool {
-	const steps = 50
+	const steps = 32
 	q := make([]float64, len(from))
-	for k := 0; k <= steps; k++ {
-		f := float64(k) / steps
+	for k := range steps {
+		// The middle first, then the quarters, and so on: what is deep is found soon.
+		f := float64(bits.Reverse8(uint8(k))) / 256
 		for i := range q {
 			q[i] = from[i] + f*(to[i]-from[i])
 		}

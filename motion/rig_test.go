@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -187,6 +188,16 @@ type planned struct {
 	Digest    string    `json:"digest"`
 	ExpiresAt time.Time `json:"expires_at"`
 	DurationS float64   `json:"duration_s"`
+}
+
+// fast adds to arguments that the motion is as fast as it may be, so that the
+// simulator has less of it.
+func fast(args string) string {
+	args = strings.TrimSuffix(args, "}")
+	if args != "{" {
+		args += ","
+	}
+	return args + `"speed_scale":1}`
 }
 
 // wholeArm are the arguments of a move of every joint of the arm, or of a base's
