@@ -1,6 +1,7 @@
 package robot
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -51,8 +52,8 @@ type ReferenceEntry struct {
 type Base struct {
 	X, Y, Yaw   int     // positions in q: prismatic along the root's x and y, then a turn about z
 	Left, Right int     // positions in q of the wheels
-	Radius      float64 // m, > 0
-	Track       float64 // m between the wheels' points of contact, > 0
+	Radius      float64 // m, from MinWheelRadius to MaxWheelRadius
+	Track       float64 // m between the wheels' points of contact, from MinTrack to MaxTrack
 }
 
 // Carries reports whether active joint i is one of those that the wheels move.
@@ -94,9 +95,19 @@ const (
 	maxActuatorName = 64
 )
 
+// The wheels that a base may have, m: from a toy's to those of the largest machines.
+// Outside these ranges a figure is a slip or in another unit.
+const (
+	MinWheelRadius = 1e-3
+	MaxWheelRadius = 10.0
+	MinTrack       = 1e-3
+	MaxTrack       = 100.0
+)
+
 // Equip returns a copy of the model with its equipment, whose hash covers it. m is
 // not modified. It refuses, naming file and line, what the model lacks, names
-// given twice, numbers that aren't finite, ranges that hold no value, a base whose
+// given twice, numbers that aren't finite, ranges that hold no value, wheels of a size
+// or distance that no robot's have, a base whose
 // joints don't carry it in the order that Base describes or whose wheels turn the
 // other way, and a reference that leads out of the joint's limits or is faster
 // than the joint may be.
@@ -196,11 +207,15 @@ func (b *equipper) base() error {
 		*w.into = i
 	}
 	for _, v := range []struct {
-		what  string
-		value float64
-	}{{"radius", e.Radius}, {"track", e.Track}} {
-		if !(v.value > 0) || !finite(v.value) {
-			return b.bad(e.Line, "base: %s must be finite and above 0, not %g", v.what, v.value)
+		what               string
+		value, least, most float64
+	}{{"radius", e.Radius, MinWheelRadius, MaxWheelRadius}, {"track", e.Track, MinTrack, MaxTrack}} {
+		if limit := min(max(v.value, v.least), v.most); v.value != limit {
+			if math.IsNaN(limit) {
+				return b.bad(e.Line, "base: %s isn't a number", v.what)
+			}
+			return LimitErr(CodeInvalidArgument, fileLine(b.e.File, e.Line), v.value, limit, "m",
+				fmt.Sprintf("base: %s must be from %g to %g m", v.what, v.least, v.most))
 		}
 	}
 	at := b.m.Root

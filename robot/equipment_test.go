@@ -77,6 +77,18 @@ func TestEquip(t *testing.T) {
 	require.Equal(t, plain.ModelHash, bare.ModelHash)
 }
 
+// TestEquipTakesTheOutermostWheels: the bounds themselves are robots.
+func TestEquipTakesTheOutermostWheels(t *testing.T) {
+	plain := wheeledModel(t)
+	for _, size := range [][2]float64{{robot.MinWheelRadius, robot.MinTrack}, {robot.MaxWheelRadius, robot.MaxTrack}} {
+		e := equipment()
+		e.Base.Radius, e.Base.Track = size[0], size[1]
+		m, err := plain.Equip(e)
+		require.NoError(t, err)
+		require.Equal(t, size, [2]float64{m.Base.Radius, m.Base.Track})
+	}
+}
+
 func TestEquipRefuses(t *testing.T) {
 	entry := func(e *robot.Equipment, i int) *robot.Actuator { return &e.Actuators[i].Actuator }
 	nan, inf := math.NaN(), math.Inf(1)
@@ -111,10 +123,16 @@ func TestEquipRefuses(t *testing.T) {
 		{4, `yaw: joint "mast" doesn't hang on link "slide"`, func(e *robot.Equipment) { e.Base.Yaw = "mast" }},
 		{4, `wheel "mast" doesn't hang on link "base"`, func(e *robot.Equipment) { e.Base.Right = "mast" }},
 		{4, "the left wheel \"right\" is at y = -0.08 m", func(e *robot.Equipment) { e.Base.Left, e.Base.Right = "right", "left" }},
-		{4, "radius must be finite and above 0, not 0", func(e *robot.Equipment) { e.Base.Radius = 0 }},
-		{4, "radius must be finite and above 0, not NaN", func(e *robot.Equipment) { e.Base.Radius = nan }},
-		{4, "track must be finite and above 0, not -0.16", func(e *robot.Equipment) { e.Base.Track *= -1 }},
-		{4, "track must be finite and above 0, not +Inf", func(e *robot.Equipment) { e.Base.Track = inf }},
+		{4, "radius must be from 0.001 to 10 m (value 0 m, limit 0.001 m)", func(e *robot.Equipment) { e.Base.Radius = 0 }},
+		{4, "radius isn't a number", func(e *robot.Equipment) { e.Base.Radius = nan }},
+		{4, "track must be from 0.001 to 100 m (value -0.16 m, limit 0.001 m)", func(e *robot.Equipment) { e.Base.Track *= -1 }},
+		{4, "track must be from 0.001 to 100 m (value +Inf m, limit 100 m)", func(e *robot.Equipment) { e.Base.Track = inf }},
+		{4, "radius must be from 0.001 to 10 m (value 1e-300 m, limit 0.001 m)", func(e *robot.Equipment) { e.Base.Radius = 1e-300 }},
+		{4, "(value 0.00099 m, limit 0.001 m)", func(e *robot.Equipment) { e.Base.Radius = 0.00099 }},
+		{4, "(value 10.1 m, limit 10 m)", func(e *robot.Equipment) { e.Base.Radius = 10.1 }},
+		{4, "radius must be from 0.001 to 10 m (value 1e+09 m, limit 10 m)", func(e *robot.Equipment) { e.Base.Radius = 1e9 }},
+		{4, "track must be from 0.001 to 100 m (value 1e-300 m, limit 0.001 m)", func(e *robot.Equipment) { e.Base.Track = 1e-300 }},
+		{4, "(value 100.5 m, limit 100 m)", func(e *robot.Equipment) { e.Base.Track = 100.5 }},
 
 		{5, `"ghost" isn't a joint that can be commanded`, func(e *robot.Equipment) { e.References[0].Joint = "ghost" }},
 		{6, `joint "lift" is named twice`, func(e *robot.Equipment) {
