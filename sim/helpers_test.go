@@ -120,9 +120,14 @@ func checkOneIn(t *testing.T, share int, property func(*rapid.T)) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks").Value
 	was := checks.String()
-	n, err := strconv.Atoi(was)
-	require.NoError(t, err)
-	require.NoError(t, checks.Set(strconv.Itoa(max(1, n/share))))
+	require.NoError(t, checks.Set(strconv.Itoa(max(1, draws(t, 100)/share))))
 	defer func() { require.NoError(t, checks.Set(was)) }()
 	rapid.Check(t, property)
+}
+
+// draws is usual times what -rapid.checks asks for, over the 100 that it usually does.
+func draws(t *testing.T, usual int) int {
+	n, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String())
+	require.NoError(t, err)
+	return usual * n / 100
 }

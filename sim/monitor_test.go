@@ -61,11 +61,10 @@ func drawScene(t *rapid.T) *robot.Scene {
 // to far beyond its limits, and holds what the skipping monitor says to every
 // pair measured at every step and between.
 func TestMonitorMissesNothing(t *testing.T) {
-	t.Parallel()
 	model := so101(t)
 	tree, err := newTree(model)
 	require.NoError(t, err)
-	rapid.Check(t, func(t *rapid.T) {
+	checkOneIn(t, 4, func(t *rapid.T) {
 		scene := drawScene(t)
 		items, err := compileItems(tree, scene)
 		require.NoError(t, err)

@@ -40,11 +40,12 @@ func newRobot(t testing.TB, o Options) *Robot {
 // TestEndsWhereCommanded: anywhere in the range the arm comes to rest within 3
 // mrad of the command, and follows within what a planner may count on.
 func TestEndsWhereCommanded(t *testing.T) {
+	n := draws(t, 8)
 	t.Parallel()
 	m := bare(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	between := func(lo, hi float64) float64 { return lo + (hi-lo)*rnd.Float64() }
-	for k := range 30 {
+	for k := range n {
 		from, to := make([]float64, m.DoF()), make([]float64, m.DoF())
 		for i, l := range m.Limits {
 			from[i], to[i] = between(l.Lower, l.Upper), between(l.Lower, l.Upper)
