@@ -53,10 +53,12 @@ type Fault struct {
 }
 
 const (
-	kickDuration = 0.1     // s
-	maxFaults    = 1000    // in a file
-	maxFaultFile = 1 << 20 // bytes
+	kickDuration = 0.1  // s
+	maxFaults    = 1000 // in a file
 )
+
+// MaxFaultBytes is the size of the largest file of faults that is read.
+const MaxFaultBytes = 1 << 20
 
 func (f *Fault) needsJoint() bool {
 	return f.Kind == FaultStuck || f.Kind == FaultWeak || f.Kind == FaultKick || f.Kind == FaultEncoder || f.Kind == FaultLostSteps
@@ -105,8 +107,8 @@ func (f *Fault) check(where string) error {
 // fields of Fault, and nothing else: unknown or repeated fields, trailing data and
 // numbers that make no sense are errors with file and line.
 func ParseFaults(file string, data []byte) ([]Fault, error) {
-	if len(data) > maxFaultFile {
-		return nil, robot.LimitErr(robot.CodeInvalidArgument, file, float64(len(data)), maxFaultFile, "bytes", "the file is too large")
+	if len(data) > MaxFaultBytes {
+		return nil, robot.LimitErr(robot.CodeInvalidArgument, file, float64(len(data)), MaxFaultBytes, "bytes", "the file is too large")
 	}
 	var doc struct {
 		Faults []Fault `json:"faults"`

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/bridge"
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/cmd/tau/internal/fdio"
+	"github.com/tau-robot/tau/cmd/tau/internal/source"
 	"github.com/tau-robot/tau/gate/mcp"
 	"github.com/tau-robot/tau/sim"
 )
@@ -50,7 +52,7 @@ func (a *app) runSim(b *bridgeFlags) (err error) {
 		}
 		s.Unreferenced = true
 	}
-	if s.Faults, err = bridge.LoadFaults(b.faults); err != nil {
+	if s.Faults, err = loadFaults(b.faults); err != nil {
 		return inFile(err)
 	}
 	f := bridge.Front{JSON: b.json, In: a.in, Out: a.out, Err: a.err, Ask: b.approveFrom == "terminal", Stdio: b.mcp == "stdio"}
@@ -116,4 +118,16 @@ func ignoreClosed(err error) error {
 		return nil
 	}
 	return err
+}
+
+// loadFaults reads what is to go wrong with the simulated robot; no path, nothing.
+func loadFaults(path string) ([]sim.Fault, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := source.ReadFile(path, sim.MaxFaultBytes)
+	if err != nil {
+		return nil, fmt.Errorf("--faults: %w", err)
+	}
+	return sim.ParseFaults(path, data)
 }

@@ -6,6 +6,7 @@ package source
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,12 +160,23 @@ func Scene(path string) (robot.Scene, error) {
 	if path == "" {
 		return robot.Scene{}, nil
 	}
-	if err := readable(path); err != nil {
-		return robot.Scene{}, fmt.Errorf("--scene: %w", err)
-	}
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path, robot.MaxSceneBytes)
 	if err != nil {
 		return robot.Scene{}, fmt.Errorf("--scene: %w", err)
 	}
 	return robot.ParseScene(path, data)
+}
+
+// ReadFile reads a regular file, and of one that is larger than most bytes only so
+// much that whoever parses it sees that it is. It never waits for a writer.
+func ReadFile(path string, most int64) ([]byte, error) {
+	if err := readable(path); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read from: nothing can be lost
+	return io.ReadAll(io.LimitReader(f, most+1))
 }

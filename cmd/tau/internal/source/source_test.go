@@ -3,6 +3,7 @@ package source
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -98,4 +99,17 @@ func TestScenesNameWhatIsWrong(t *testing.T) {
 		_, err = Scene(filepath.Join("..", "..", "..", "..", "testdata", "scenes", name+".json"))
 		require.NoError(t, err)
 	}
+}
+
+func TestReadFileWaitsForNobodyAndReadsNoMoreThanItMust(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	for _, name := range []string{fifo, dir, "/dev/zero"} {
+		_, err := ReadFile(name, 10)
+		require.ErrorContains(t, err, "not a regular file", name)
+	}
+	data, err := ReadFile(file(t, dir, "long", "0123456789abcdef"), 10)
+	require.NoError(t, err)
+	require.Len(t, data, 11, "one byte too many shows that it is too long")
 }
