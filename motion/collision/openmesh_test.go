@@ -53,7 +53,7 @@ func TestOpenMeshStandsForItsHull(t *testing.T) {
 		for _, v := range m.Vertices {
 			far = max(far, v.Len())
 		}
-		for range 1000 {
+		for range 500 {
 			var p mgl64.Vec3
 			left := 1.0
 			for range 3 {
@@ -87,7 +87,7 @@ func TestNothingFitsIntoAnOpenMesh(t *testing.T) {
 	b.Body(l, robot.IdentityPose(), robot.Geometry{Kind: robot.Sphere, Radius: 0.005})
 	m := b.Model(l)
 	rng := rand.New(rand.NewPCG(2, 2))
-	for range 8 {
+	for range 5 {
 		f := func() float64 { return 6*rng.Float64() - 3 }
 		c := newChecker(t, m, &robot.Scene{Bodies: []robot.Body{{
 			Name: "crate", Pose: kintest.At(0, 0, 0, f(), f(), f()),
