@@ -16,6 +16,12 @@ const MaxArcs = 256
 // largestWheelTravel bounds the travel of a wheel in one arc, rad.
 const largestWheelTravel = 1e4
 
+// mostPieces bounds the cubics that stand for the arcs of one call of Drive where a
+// checker follows them. It bounds what an arc turns on its way, since each piece may be
+// off by hermiteError only; an arc of as many can still be timed by
+// trajectory.ThroughCurves.
+const mostPieces = 2048
+
 // Arc is a motion of a differential drive during which the ratio of both wheels'
 // travel is constant: a straight line, a turn on the spot, or an arc of a circle.
 type Arc struct{ Left, Right float64 } // travel of the wheels, rad
@@ -42,7 +48,8 @@ var _ trajectory.Curve = (*arcCurve)(nil)
 
 // ArcCurve returns an arc from a configuration as a curve of all joints, of which
 // those that aren't the base's hold. It copies from. INVALID_ARGUMENT for numbers
-// that aren't finite or too large, NOT_SUPPORTED for a robot without a base. Nothing
+// that aren't finite or too large, and for an arc that turns too often on its way, with
+// the wheels' travel up to which it would do as Nearest; NOT_SUPPORTED for a robot without a base. Nothing
 // is checked for contact; Drive does that.
 func (p *Planner) ArcCurve(from []float64, a Arc) (trajectory.Curve, error) {
 	if err := p.hasBase(); err != nil {
@@ -90,15 +97,45 @@ func (p *Planner) arc(from []float64, a Arc) (*arcCurve, error) {
 		travel float64
 	}{{b.Left, a.Left}, {b.Right, a.Right}} {
 		if !(math.Abs(w.travel) <= largestWheelTravel) {
-			return nil, robot.LimitErr(robot.CodeInvalidArgument, p.names[w.joint], w.travel, largestWheelTravel, "rad",
+			e := robot.LimitErr(robot.CodeInvalidArgument, p.names[w.joint], w.travel, largestWheelTravel, "rad",
 				"a wheel's travel must be a number of at most that size")
+			if !math.IsNaN(w.travel) {
+				e.Limit.Value = math.Copysign(largestWheelTravel, w.travel)
+				e.Nearest = []robot.Quantity{{Name: p.names[w.joint], Value: e.Limit.Value, Unit: "rad"}}
+			}
+			return nil, e
 		}
 	}
 	sin, cos := math.Sincos(from[b.Yaw])
-	return &arcCurve{
+	c := &arcCurve{
 		b: b, from: from, arc: a, ds: b.Radius * (a.Left + a.Right) / 2, dyaw: b.Radius * (a.Right - a.Left) / b.Track,
 		sin: sin, c: cos,
-	}, nil
+	}
+	if n := c.pieces(); !(n <= mostPieces) {
+		return nil, p.tooManyTurns(c, n, mostPieces)
+	}
+	return c, nil
+}
+
+// tooManyTurns refuses an arc of n pieces where most are left. The pieces of an arc are
+// in proportion to its wheels' travel.
+func (p *Planner) tooManyTurns(c *arcCurve, n, most float64) error {
+	b, part := c.b, 0.0
+	if finite(n) {
+		part = max(0, most-1) / n
+	}
+	i, travel := b.Left, c.arc.Left
+	if math.Abs(c.arc.Right) > math.Abs(travel) {
+		i, travel = b.Right, c.arc.Right
+	}
+	e := robot.LimitErr(robot.CodeInvalidArgument, p.names[i], travel, travel*part, "rad",
+		fmt.Sprintf("the base would turn by %.4g rad on a way of %.4g m, more than is checked at once", c.dyaw, math.Abs(c.ds)))
+	if part > 0 {
+		e.Nearest = []robot.Quantity{
+			{Name: p.names[b.Left], Value: c.arc.Left * part, Unit: "rad"}, {Name: p.names[b.Right], Value: c.arc.Right * part, Unit: "rad"},
+		}
+	}
+	return e
 }
 
 // At is trajectory.Curve's. The chord of the way so far is ds·s·sin(x)/x long, with x
@@ -153,11 +190,17 @@ func (p *Planner) Drive(ctx context.Context, from []float64, arcs []Arc) ([]traj
 		return nil, robot.Errf(robot.CodeInvalidArgument, "arcs", "there are %d; a drive has 1 to %d", len(arcs), MaxArcs)
 	}
 	d := drive{p: p, done: make([]float64, len(arcs)+1)}
+	left := float64(mostPieces)
 	for k, a := range arcs {
 		c, err := p.arc(q, a)
 		if err != nil {
 			return nil, err
 		}
+		n := c.pieces()
+		if n > left {
+			return nil, p.tooManyTurns(c, n, left)
+		}
+		left -= n
 		d.curves = append(d.curves, c)
 		d.done[k+1] = d.done[k] + math.Abs(a.Left) + math.Abs(a.Right)
 		q = c.end()
@@ -178,9 +221,10 @@ func (c *arcCurve) end() []float64 {
 }
 
 // pieces returns how many cubics are within hermiteError of the arc, by the bound
-// of the interpolation's error, h⁴/384 of the fourth derivative.
-func (c *arcCurve) pieces() int {
-	return max(1, int(math.Ceil(math.Pow(math.Abs(c.ds*c.dyaw*c.dyaw*c.dyaw)/(384*hermiteError), 0.25))))
+// of the interpolation's error, h⁴/384 of the fourth derivative: a whole number of at
+// least 1, or not finite.
+func (c *arcCurve) pieces() float64 {
+	return max(1, math.Ceil(math.Pow(math.Abs(c.ds*c.dyaw*c.dyaw*c.dyaw)/(384*hermiteError), 0.25)))
 }
 
 // drive is a call of Drive.
@@ -196,7 +240,7 @@ func (d *drive) run(ctx context.Context) ([]trajectory.Curve, error) {
 	out := make([]trajectory.Curve, len(d.curves))
 	for k, c := range d.curves {
 		out[k] = c
-		n := c.pieces()
+		n := int(c.pieces())
 		first := len(segments)
 		segments = hermite(segments, c, n, p.m.DoF())
 		for m := first; m < len(segments); m++ {
@@ -229,7 +273,10 @@ func (d *drive) before(k int, u float64) float64 {
 	n := d.p.m.DoF()
 	q, r := make([]float64, n), make([]float64, 3*n)
 	for back := 1.0 / mostIntervals; ; back *= 2 {
-		at := max(0, u-back)
+		at := 0.0 // also where u isn't a number
+		if u > back {
+			at = u - back
+		}
 		d.curves[k].At(at, q, r[:n], r[n:2*n], r[2*n:])
 		if at == 0 {
 			return float64(k)

@@ -299,7 +299,10 @@ func (w *way) before(k int, u float64) ([]float64, float64) {
 	n := w.p.m.DoF()
 	q, d := make([]float64, n), make([]float64, 3*n)
 	for back := 1.0 / mostIntervals; ; back *= 2 {
-		at := max(0, u-back)
+		at := 0.0 // also where u isn't a number
+		if u > back {
+			at = u - back
+		}
 		w.curves[k].At(at, q, d[:n], d[n:2*n], d[2*n:])
 		if at == 0 {
 			return q, at

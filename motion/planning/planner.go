@@ -81,6 +81,12 @@ func (p *Planner) nearTurn(i int, q, ref float64) float64 {
 	return ref + math.Remainder(q-ref, 2*math.Pi)
 }
 
+// largestTurns bounds the position of a joint without limits, rad or m, which counts
+// on for ever: that of package trajectory, beyond which rounding is a motion.
+const largestTurns = 1e6
+
+// checkVector refuses what isn't one finite number for each joint, and a joint without
+// limits that has counted too far. The others' limits are checkLimits'.
 func (p *Planner) checkVector(name string, q []float64) error {
 	if len(q) != len(p.names) {
 		return robot.Errf(robot.CodeInvalidArgument, name, "has %d elements, the robot has %d joints", len(q), len(p.names))
@@ -88,6 +94,9 @@ func (p *Planner) checkVector(name string, q []float64) error {
 	for i, x := range q {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return robot.Errf(robot.CodeInvalidArgument, name+"."+p.names[i], "isn't a finite number")
+		}
+		if !p.m.Limits[i].Bounded && math.Abs(x) > largestTurns {
+			return robot.LimitErr(robot.CodeInvalidArgument, name+"."+p.names[i], x, math.Copysign(largestTurns, x), p.unit(i), "has counted farther than can be planned for")
 		}
 	}
 	return nil

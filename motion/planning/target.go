@@ -13,11 +13,32 @@ import (
 // be from 1; inside it, it is normalised.
 const unitTolerance = 1e-3
 
+// LargestPosition bounds each coordinate of a target's position, m: what a scene may
+// reach to as well. Beyond it no robot is, and what is computed of it is no answer.
+const LargestPosition = 1000.0
+
+// CheckPosition refuses a position in the root frame, m, with a coordinate that isn't
+// finite or is beyond LargestPosition, as INVALID_ARGUMENT.
+func CheckPosition(where string, p mgl64.Vec3) error {
+	for i, x := range p {
+		if !finite(x) {
+			return robot.Errf(robot.CodeInvalidArgument, where, "isn't finite")
+		}
+		if math.Abs(x) > LargestPosition {
+			e := robot.LimitErr(robot.CodeInvalidArgument, where, x, math.Copysign(LargestPosition, x), "m",
+				"is farther from the root than any position that is planned for")
+			e.Value.Name, e.Limit.Name = string("xyz"[i]), string("xyz"[i])
+			return e
+		}
+	}
+	return nil
+}
+
 // Target is where a link has to be, in the root frame. Orientation and ToolAxis
 // exclude each other; with neither only the position counts.
 type Target struct {
 	Tip         int        // index of the link
-	Position    mgl64.Vec3 // of the link's origin, m
+	Position    mgl64.Vec3 // of the link's origin, m, each coordinate up to LargestPosition
 	Orientation *mgl64.Quat
 	// ToolAxis is the direction, in the root frame, that Axis has to point in;
 	// the turn about it is free. It is what a five-joint arm can do.
@@ -51,8 +72,8 @@ func (p *Planner) check(t *Target) (goal, error) {
 	if t.Tip < 0 || t.Tip >= len(p.m.Links) {
 		return bad("tip", "the robot has no such link")
 	}
-	if !finite(t.Position[:]...) {
-		return bad("position", "isn't finite")
+	if err := CheckPosition("position", t.Position); err != nil {
+		return goal{}, err
 	}
 	if t.Orientation != nil && t.ToolAxis != nil {
 		return bad("tool_axis", "can't be given together with an orientation")

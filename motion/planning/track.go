@@ -71,17 +71,16 @@ type trouble struct {
 // far the line can be followed, as a curve of fewer knots if there are enough.
 func (t *tracker) track(ctx context.Context) (c *spline, why *trouble, reached []float64, err error) {
 	n := leastKnots
-	for float64(n) < t.l.length()/lineStep || float64(n) < t.l.angle/lineTurn {
+	for n < mostIntervals && (float64(n) < t.l.length()/lineStep || float64(n) < t.l.angle/lineTurn) {
 		n *= 2
 	}
-	least := min(n, mostIntervals)
+	least := n
 	var before *trouble // without easing, with how far the line can be followed
 	for n = least; ; n = min(2*n, mostIntervals) {
-		if err := cancelled(ctx); err != nil {
+		var knots []float64
+		if knots, why, err = t.knots(ctx, n); err != nil {
 			return nil, nil, nil, err
 		}
-		var knots []float64
-		knots, why = t.knots(n)
 		if why == nil {
 			c = newSpline(knots, len(t.from))
 			if why = t.verify(c); why == nil {
@@ -122,20 +121,23 @@ func (t *tracker) startsAtLimit() bool {
 
 // knots follows the line in n steps from the start. Each knot is found from the one
 // before, so that the arm stays on its branch. It returns the knots, start
-// included, and what stopped it.
-func (t *tracker) knots(n int) ([]float64, *trouble) {
+// included, and what stopped it. The error is ctx's.
+func (t *tracker) knots(ctx context.Context, n int) ([]float64, *trouble, error) {
 	dof := len(t.from)
 	out := make([]float64, 0, (n+1)*dof)
 	out = append(out, t.from...)
 	copy(t.q, t.from)
 	for k := 1; k <= n; k++ {
+		if err := cancelled(ctx); err != nil {
+			return nil, nil, err
+		}
 		copy(t.was, t.q)
 		if why := t.step(float64(k)/float64(n), 1/float64(n)); why != nil {
-			return out, why
+			return out, why, nil
 		}
 		out = append(out, t.q...)
 	}
-	return out, nil
+	return out, nil, nil
 }
 
 // step moves q to where the line is at u, du after was.
