@@ -19,13 +19,13 @@ type call struct {
 	entry     *entry // nil: unknown tool
 	start     time.Time
 	args      json.RawMessage
-	epoch     uint64
-	ran       bool  // the tool's Run was called
-	again     bool  // the same call id as an earlier call's, so it only waits for that one
-	cause     error // why it was refused or failed, for the log
-	booked    bool  // it is in the book
-	undecided bool  // it counts as an open question
-	started   bool  // the request is recorded as started
+	epoch     uint64 // the stop epoch at its intake
+	ran       bool   // the tool's Run was called
+	again     bool   // the same call id as an earlier call's, so it only waits for that one
+	cause     error  // why it was refused or failed, for the log
+	booked    bool   // it is in the book
+	undecided bool   // it counts as an open question
+	started   bool   // the request is recorded as started
 	approval  ApprovalKind
 
 	done   chan struct{}           // nil for tiers 0 and 1 through Call

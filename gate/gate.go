@@ -69,7 +69,7 @@ func (g *Gate) Call(ctx context.Context, inv Invocation) Answer {
 }
 
 // Submit starts a call that outlives its caller and returns at once. A stop has
-// been commanded when Submit returns.
+// been commanded when Submit returns, and ends every call submitted before it.
 func (g *Gate) Submit(inv Invocation) Ticket {
 	if kind, ok := stopKindOf(inv.Tool); ok {
 		return g.submitStop(kind, inv)
@@ -136,7 +136,7 @@ func (g *Gate) turnOf(resource string) *turn {
 // newCall makes the record of an invocation. It never returns nil; with an error
 // the call is over already.
 func (g *Gate) newCall(inv Invocation) (*call, error) {
-	c := &call{g: g, inv: inv, id: inv.CallID, start: g.cfg.Now(), entry: g.cat.lookup(inv.Tool)}
+	c := &call{g: g, inv: inv, id: inv.CallID, start: g.cfg.Now(), epoch: g.stampOf(inv), entry: g.cat.lookup(inv.Tool)}
 	if c.id == "" {
 		id, err := newID(g.cfg.Rand)
 		if err != nil {
@@ -180,7 +180,8 @@ func (g *Gate) run(ctx context.Context, c *call) (a Answer) {
 }
 
 // admit does what all tiers have in common: strict decoding, a known tool, a
-// session, the rate limits, and a tool that is still what was registered.
+// session, the rate limits, a tool that is still what was registered, and no stop
+// since the call was taken in.
 func (g *Gate) admit(c *call) error {
 	if c.entry == nil {
 		if _, err := DecodeStrict(nil, c.inv.Args); err != nil {
@@ -212,7 +213,10 @@ func (g *Gate) admit(c *call) error {
 	if err := g.rates.allow(c.start, s.Name, c.inv.Tool); err != nil {
 		return err
 	}
-	return c.entry.live(false)
+	if err := c.entry.live(false); err != nil {
+		return err
+	}
+	return g.overtaken(c)
 }
 
 // session looks a session up and refuses what isn't one.
@@ -232,6 +236,9 @@ func (g *Gate) inline(ctx context.Context, c *call) Answer {
 	action, err := c.entry.tool.Prepare(ctx, c.forTool())
 	if err == nil && action == nil {
 		err = Errf(CodeInternal, c.inv.Tool, "the tool prepared nothing")
+	}
+	if err == nil {
+		err = g.overtaken(c)
 	}
 	if err != nil {
 		return c.refuse(err)

@@ -43,8 +43,10 @@ func (g *Gate) physical(parent context.Context, c *call) Answer {
 		return g.replay(ctx, c, earlier)
 	}
 	c.booked, c.undecided = true, true
-	// Read after the call can be seen: a stop either finds it or has raised this.
-	c.epoch = g.cfg.Lane.Epoch()
+	// Compared after the call can be seen: a stop either finds it or has raised this.
+	if err := g.overtaken(c); err != nil {
+		return c.refuse(err)
+	}
 	if err := g.logReady(); err != nil {
 		return c.refuse(err)
 	}
@@ -151,8 +153,8 @@ func (g *Gate) prepare(ctx context.Context, c *call) (*plan, error) {
 	if err := c.entry.live(true); err != nil {
 		return nil, err
 	}
-	if g.cfg.Lane.Epoch() != c.epoch {
-		return nil, Errf(CodeStopped, "", "a stop came first; it was not run")
+	if err := g.overtaken(c); err != nil {
+		return nil, err
 	}
 	p := &plan{}
 	if p.policy, err = g.policy(); err != nil {

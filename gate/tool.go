@@ -41,7 +41,7 @@ type Call struct {
 	Session   Session
 	Principal string
 	Origin    string // "prompt", "script", "mcp", …
-	Epoch     uint64 // the bridge's stop epoch when the call was prepared
+	Epoch     uint64 // the bridge's stop epoch when the call was taken in
 	// Progress reports a line to whoever waits for the call; never nil, never blocks.
 	Progress func(text string)
 }
@@ -178,6 +178,10 @@ type Invocation struct {
 	Session   string
 	Principal string
 	Origin    string
+	// Taken is when the front end took the call in: as soon as it was there whole,
+	// before any stop that came behind it could act. A stop since then ends it before
+	// anything is done. Zero: when it is handed in.
+	Taken Stamp
 	// Progress, if set, is told when the call waits, is asked and moves. It must not block.
 	Progress func(text string)
 }
@@ -189,6 +193,8 @@ type Caller interface {
 	// Call runs a call to its end. When ctx ends first, an open question is
 	// withdrawn or the motion stopped, and the answer says cancelled.
 	Call(ctx context.Context, inv Invocation) Answer
+	// Stamp is the stop epoch of now, for Invocation.Taken. It never blocks.
+	Stamp() Stamp
 	// Submit starts a call that outlives its caller and returns at once.
 	Submit(inv Invocation) Ticket
 }

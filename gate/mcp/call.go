@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -65,6 +66,11 @@ func (t *tenant) call(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.C
 		}
 		return sdkResult(t.srv.caller.Call(context.WithoutCancel(ctx), inv)), nil
 	}
+	if inv.Taken = takenOf(req.Extra); inv.Taken == 0 {
+		// Whether a stop came behind it can't be known.
+		return sdkResult(errorAnswer(inv.Tool, gate.StatusRefused, gate.CodeInternal,
+			"The call came by the wrong way; it was not run.")), nil
+	}
 	ctx, release, ok := t.open(ctx, req.Session.ID())
 	if !ok {
 		return sdkResult(errorAnswer(inv.Tool, gate.StatusRefused, gate.CodeOverload,
@@ -120,4 +126,20 @@ func reason(ctx context.Context) string {
 	default:
 		return "the client cancelled the call"
 	}
+}
+
+// stampText is a stamp on its way around the SDK, which hands a request's header on
+// to its tool; one stamp holds for all calls of a batch.
+func stampText(s gate.Stamp) string { return strconv.FormatUint(uint64(s), 10) }
+
+// takenOf is the stamp that a request was given at its intake; zero: it has none.
+func takenOf(extra *sdk.RequestExtra) gate.Stamp {
+	if extra == nil {
+		return 0
+	}
+	n, err := strconv.ParseUint(extra.Header.Get(headerTaken), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return gate.Stamp(n)
 }

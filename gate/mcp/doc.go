@@ -44,6 +44,16 @@
 // which 2025-03-26 alone has, do the arguments go through the SDK, which carries
 // them as json.RawMessage.
 //
+// # What a stop overtakes
+//
+// The stop epoch under which a call counts is that of its intake: over streams when
+// its line has been read, over HTTP when its request has begun. It goes to the gate
+// beside the call ([gate.Invocation.Taken]), around the SDK, in whose goroutines a
+// call may be overtaken by a stop that was sent behind it. So a call whose stop has
+// been commanded never runs, and the stop of a batch ends every other call of that
+// batch that isn't a reading one, whatever their order: all were taken in before the
+// stop acted. A batch therefore can't stop and then move; that takes two messages.
+//
 // # Cancelling
 //
 // An open call ends early in these ways: notifications/cancelled in the revisions

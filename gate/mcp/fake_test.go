@@ -39,6 +39,13 @@ func obj(props ...gate.Property) *gate.Schema {
 	return &gate.Schema{Kind: gate.KindObject, Properties: props}
 }
 
+// Stamp counts the stops.
+func (g *fakeGate) Stamp() gate.Stamp {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return gate.Stamp(len(g.stops) + 1)
+}
+
 func (g *fakeGate) Specs() []gate.Spec {
 	str := &gate.Schema{Kind: gate.KindString}
 	rad := &gate.Schema{Kind: gate.KindNumber, Unit: "rad"}

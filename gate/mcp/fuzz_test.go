@@ -77,6 +77,8 @@ func (*countingGate) Specs() []gate.Spec {
 	return []gate.Spec{{Name: "stop", Tier: gate.TierWrite, Input: in}, {Name: "move", Tier: gate.TierPhysical, Input: in}}
 }
 
+func (*countingGate) Stamp() gate.Stamp { return 1 }
+
 func (g *countingGate) Call(_ context.Context, inv gate.Invocation) gate.Answer {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -98,7 +98,7 @@ func TestG31_TheSeamCantDecide(t *testing.T) {
 		}
 		return names
 	}
-	require.ElementsMatch(t, []string{"Specs", "Call", "Submit"}, methods(reflect.TypeFor[gate.Caller]()))
+	require.ElementsMatch(t, []string{"Specs", "Call", "Stamp", "Submit"}, methods(reflect.TypeFor[gate.Caller]()))
 	require.ElementsMatch(t, []string{"ID", "Done", "Answer", "Cancel"}, methods(reflect.TypeFor[gate.Ticket]()))
 }
 

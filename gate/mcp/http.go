@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"github.com/tau-robot/tau/gate"
 )
 
 // ServeHTTP serves one request. Who may not come in learns nothing but the status.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// What a stop overtakes while its body is still on its way was begun before it.
+	taken := s.caller.Stamp()
 	if !loopbackHost(r.Host) {
 		http.Error(w, "this server answers to localhost only", http.StatusForbidden)
 		return
@@ -38,10 +42,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del(headerRequestID)
 	r.Header.Del(headerArgs)
 	r.Header.Del(headerStops)
+	r.Header.Set(headerTaken, stampText(taken))
 	version := r.Header.Get(headerVersion)
 	hang := r.Method == http.MethodGet
 	if r.Method == http.MethodPost {
-		in, done := s.servePost(w, r, t, version >= modern)
+		in, done := s.servePost(w, r, t, taken, version >= modern)
 		if done {
 			return
 		}
@@ -85,9 +90,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // servePost reads and checks a POST. Either it has answered it, or it returns at
 // least one message and r holds the body again.
-func (s *Server) servePost(w http.ResponseWriter, r *http.Request, t *tenant, modern bool) (_ *intake, done bool) {
+func (s *Server) servePost(w http.ResponseWriter, r *http.Request, t *tenant, taken gate.Stamp, modern bool) (_ *intake, done bool) {
 	body, rerr := s.readBody(w, r)
-	in := t.take(body, rerr)
+	in := t.take(taken, body, rerr)
 	var be *bodyError
 	if errors.As(rerr, &be) {
 		if be.status == http.StatusRequestEntityTooLarge {

@@ -19,7 +19,8 @@ const maxStopArgs = 4096
 // that goes away doesn't take its stop with it.
 type intake struct {
 	t     *tenant
-	msgs  []message // as far as they could be read, the last one perhaps incomplete
+	taken gate.Stamp // of all its calls, from before its own stops act
+	msgs  []message  // as far as they could be read, the last one perhaps incomplete
 	batch bool
 	err   error     // why it is refused; nil: it isn't
 	stops []stopped // that have acted; in the order of the messages, then what feed found
@@ -41,10 +42,11 @@ func (s stopped) answer() gate.Answer {
 	return s.ticket.Answer()
 }
 
-// take reads a body; whole is why it isn't complete, if it isn't. Of several stops
+// take reads a body that came in at taken; whole is why it isn't complete, if it
+// isn't. Of several stops
 // an estop acts first, and none waits for another's verdicts.
-func (t *tenant) take(body []byte, whole error) *intake {
-	in := &intake{t: t}
+func (t *tenant) take(taken gate.Stamp, body []byte, whole error) *intake {
+	in := &intake{t: t, taken: taken}
 	in.msgs, in.batch, in.err = parseBody(body)
 	if whole != nil {
 		in.err = whole

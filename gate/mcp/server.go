@@ -30,6 +30,7 @@ const (
 	headerRequestID = "Tau-Internal-Request-Id"
 	headerArgs      = "Tau-Internal-Arguments"
 	headerStops     = "Tau-Internal-Stops" // the key of a batch's stops
+	headerTaken     = "Tau-Internal-Taken" // the gate.Stamp of the intake
 
 	// modern is the first revision without sessions: each POST is a whole exchange,
 	// and its end is the cancel.

@@ -46,7 +46,7 @@ func (c *stdio) read() error {
 			return nil
 		case err != nil:
 			if l.in == nil {
-				c.t.take(l.body, err) // for a stop in it
+				c.t.take(c.srv.caller.Stamp(), l.body, err) // for a stop in it
 			}
 			return err
 		}
@@ -70,7 +70,7 @@ func (c *stdio) add(l *lineSoFar, part []byte) {
 		return
 	}
 	l.body = append(l.body, part[:room]...)
-	l.in = c.t.take(l.body, fmt.Errorf("a line of more than %d bytes", c.srv.maxBody))
+	l.in = c.t.take(c.srv.caller.Stamp(), l.body, fmt.Errorf("a line of more than %d bytes", c.srv.maxBody))
 	l.in.feed(part[room:])
 }
 
@@ -82,7 +82,7 @@ func (c *stdio) take(l *lineSoFar) {
 		if len(bytes.TrimSpace(body)) == 0 {
 			return
 		}
-		in = c.t.take(body, nil)
+		in = c.t.take(c.srv.caller.Stamp(), body, nil)
 	}
 	c.line(in, body)
 }
@@ -102,7 +102,7 @@ func (c *stdio) line(in *intake, body []byte) {
 			c.answerStop(s, in.msgs[0], nil, 0)
 			return
 		}
-		c.hand(in.msgs[0], body, nil, 0)
+		c.hand(in, in.msgs[0], body, nil, 0)
 	}
 }
 
@@ -192,7 +192,7 @@ func (c *stdio) batch(in *intake, body []byte) {
 			c.answerStop(s, m, b, slots[i])
 			continue
 		}
-		c.hand(m, body, b, slots[i])
+		c.hand(in, m, body, b, slots[i])
 	}
 	c.put(b.set(len(b.parts)-1, nil))
 }
@@ -213,8 +213,9 @@ func (c *stdio) answerStop(s stopped, m message, b *outBatch, slot int) {
 	})
 }
 
-// hand gives the SDK a message that is no stop, its arguments on their way around it.
-func (c *stdio) hand(m message, body []byte, b *outBatch, slot int) {
+// hand gives the SDK a message of a line that is no stop, its arguments and the stamp
+// of the line on their way around it.
+func (c *stdio) hand(in *intake, m message, body []byte, b *outBatch, slot int) {
 	own := withoutArgs(body, m)
 	decoded, err := jsonrpc.DecodeMessage(own)
 	req, ok := decoded.(*jsonrpc.Request)
@@ -228,7 +229,7 @@ func (c *stdio) hand(m message, body []byte, b *outBatch, slot int) {
 	}
 	if m.method == methodCall {
 		req.Extra = &sdk.RequestExtra{Header: http.Header{
-			headerRequestID: {idText(m.id)}, headerArgs: {string(m.args)},
+			headerRequestID: {idText(m.id)}, headerArgs: {string(m.args)}, headerTaken: {stampText(in.taken)},
 		}}
 	}
 	if req.IsCall() {

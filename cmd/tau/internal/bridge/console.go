@@ -43,7 +43,7 @@ func newConsole(in, out *os.File, history string) (*console, error) {
 		Complete:    func(line string, pos int) (int, []string) { return c.shell.Complete(line, pos) },
 		Act:         c.act,
 		Beside:      func(line string) bool { return c.shell.Beside(line) },
-		Epoch:       func() uint64 { return c.host.lane.Epoch() },
+		Epoch:       func() uint64 { return uint64(c.host.Gate.Stamp()) },
 		OnInterrupt: c.interrupt,
 		OnSuspend:   func(context.Context) func() { return c.host.Hold("suspended") },
 	})
@@ -98,9 +98,9 @@ func namesOf(m *robot.Model, scene func() robot.Scene) shell.Names {
 	return n
 }
 
-func (c *console) handle(ctx context.Context, line string) {
+func (c *console) handle(ctx context.Context, line string, epoch uint64) {
 	c.lines.Add(1)
-	c.shell.Handle(ctx, line)
+	c.shell.Handle(ctx, line, gate.Stamp(epoch))
 }
 
 // act takes what waits for nothing: stops, and, where a person types, the end. Of

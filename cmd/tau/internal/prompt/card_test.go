@@ -138,7 +138,7 @@ func TestG10_StuckTerminalHoldsNothingUp(t *testing.T) {
 func TestCase57_UnreadInputIsOlderThanTheCard(t *testing.T) {
 	ptm, tts := openPTY(t)
 	c := &clock{now: time.Unix(1_700_000_000, 0)}
-	p, err := New(Options{In: tts, Out: tts, Now: c.Now, Handle: func(context.Context, string) {}})
+	p, err := New(Options{In: tts, Out: tts, Now: c.Now, Handle: func(context.Context, string, uint64) {}})
 	require.NoError(t, err)
 	require.NoError(t, p.enter()) // but nobody reads yet
 	require.NoError(t, unix.Pipe2(p.wake[:], unix.O_CLOEXEC|unix.O_NONBLOCK))

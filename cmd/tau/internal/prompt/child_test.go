@@ -25,7 +25,7 @@ const childMark = "TAU_PROMPT_TEST_CHILD"
 func child() int {
 	var p *Prompt
 	p, err := New(Options{In: os.Stdin, Out: os.Stdout,
-		Handle: func(_ context.Context, line string) {
+		Handle: func(_ context.Context, line string, _ uint64) {
 			if line == "boom" {
 				panic("boom")
 			}

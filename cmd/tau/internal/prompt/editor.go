@@ -23,7 +23,10 @@ type conn struct {
 	p *Prompt
 
 	lineAt     time.Time // of the line that was completed last
+	lineEpoch  uint64    // and the epoch of stops
 	linePasted bool
+	ownFrom    uint64 // epochs that only stops typed here took to ownTo
+	ownTo      uint64
 	pasted     bool // something of the line being typed was
 	end        bool // ctrl-D at an empty line
 	hungUp     bool // the terminal went away
@@ -60,7 +63,7 @@ func (c *conn) Read(b []byte) (int, error) {
 			}
 			return copy(b, k.bytes), nil
 		case keyLine:
-			c.lineAt, c.linePasted = k.at, c.pasted || k.pasted
+			c.lineAt, c.lineEpoch, c.linePasted = k.at, c.epochOf(k), c.pasted || k.pasted
 			c.pasted = false
 			return copy(b, "\r"), nil
 		case keyEnd:
@@ -71,6 +74,24 @@ func (c *conn) Read(b []byte) (int, error) {
 			return 0, io.EOF
 		}
 	}
+}
+
+// stoppedHere notes that a stop typed here, and none from elsewhere, took the epoch
+// from before to after.
+func (c *conn) stoppedHere(before, after uint64) {
+	if before != c.ownTo {
+		c.ownFrom = before
+	}
+	c.ownTo = after
+}
+
+// epochOf is the epoch of a line: that of its Enter, but a stop that was typed in
+// front of it doesn't make it older, though the reader was faster than the editor.
+func (c *conn) epochOf(k key) uint64 {
+	if c.ownFrom <= k.epoch && k.epoch < c.ownTo {
+		return c.ownTo
+	}
+	return k.epoch
 }
 
 // forget says that the line being typed is empty again.
@@ -141,7 +162,7 @@ func (p *Prompt) route(text string) {
 		p.Print("the line is longer than " + itoa(maxTyped-1) + " characters; it was not run")
 		return
 	}
-	p.command(text, false, pasted)
+	p.command(text, p.conn.lineEpoch, false, pasted)
 }
 
 // complete is the editor's question about each key that it has no meaning for.

@@ -24,6 +24,7 @@ type key struct {
 	kind   keyKind
 	bytes  string // keyText
 	at     time.Time
+	epoch  uint64 // keyLine: of stops
 	pasted bool
 	do     func()
 }

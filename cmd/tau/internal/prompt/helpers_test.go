@@ -74,7 +74,7 @@ func newRig(t *testing.T, set func(*rig, *Options)) *rig {
 	r.cond = sync.NewCond(&r.mu)
 	r.before, err = term.GetState(int(tts.Fd()))
 	require.NoError(t, err)
-	o := Options{In: tts, Out: tts, Now: r.clock.Now, Handle: func(_ context.Context, line string) { r.lines <- line }}
+	o := Options{In: tts, Out: tts, Now: r.clock.Now, Handle: func(_ context.Context, line string, _ uint64) { r.lines <- line }}
 	if set != nil {
 		set(r, &o)
 	}

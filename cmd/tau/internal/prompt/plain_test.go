@@ -38,7 +38,7 @@ func plain(t *testing.T, o Options) (in *os.File, p *Prompt, end func() (error, 
 
 func TestPlain_LinesRunToTheEnd(t *testing.T) {
 	var got []string
-	in, p, end := plain(t, Options{Handle: func(_ context.Context, line string) { got = append(got, line) }})
+	in, p, end := plain(t, Options{Handle: func(_ context.Context, line string, _ uint64) { got = append(got, line) }})
 	var want []string
 	text := "\x1b[A literally\r\n\n"
 	want = append(want, "\x1b[A literally")
@@ -61,7 +61,7 @@ func TestPlain_LinesRunToTheEnd(t *testing.T) {
 }
 
 func TestCase58_NobodyIsAskedWithoutATerminal(t *testing.T) {
-	in, p, end := plain(t, Options{Handle: func(context.Context, string) {}})
+	in, p, end := plain(t, Options{Handle: func(context.Context, string, uint64) {}})
 	_, err := in.WriteString("y\ny\n")
 	require.NoError(t, err)
 	d, reason, err := terminal.New(p).Decide(t.Context(), gate.Request{})
@@ -82,7 +82,7 @@ func TestG6_PlainStopActsWhenItIsRead(t *testing.T) {
 		Act: func(_ context.Context, line string) (func(), bool) {
 			return func() { close(stopped) }, line == "stop"
 		},
-		Handle: func(ctx context.Context, line string) {
+		Handle: func(ctx context.Context, line string, _ uint64) {
 			if line == "move" {
 				close(running)
 				<-ctx.Done()

@@ -34,9 +34,10 @@ type Options struct {
 	// cursor at byte pos, in the order in which they are listed; a word that is
 	// complete carries the blank or mark that follows it. It must not block.
 	Complete func(line string, pos int) (start int, words []string)
-	// Handle runs one command. ctx ends when Run does. Lines are handled one after
-	// another, but for those that Act or Beside pick.
-	Handle func(ctx context.Context, line string)
+	// Handle runs one command, taken in at an epoch: that of its Enter. ctx ends when
+	// Run does. Lines are handled one after another, but for those that Act or Beside
+	// pick.
+	Handle func(ctx context.Context, line string, epoch uint64)
 	// Act takes the lines that wait for nothing (stop, estop): it has acted when it
 	// returns, and finish, which runs in a goroutine of its own, waits for what
 	// comes of it. The lines that were waiting are dropped. It must not block; false:
@@ -287,7 +288,7 @@ func (p *Prompt) work() {
 			// It was typed before a stop, and so were all that wait behind it up to that.
 			p.printDropped(1 + p.lines.dropIf(func(l line) bool { return l.epoch != p.epoch() }))
 		default:
-			p.o.Handle(p.ctx, l.text)
+			p.o.Handle(p.ctx, l.text, l.epoch)
 		}
 	}
 }
@@ -299,9 +300,9 @@ func (p *Prompt) epoch() uint64 {
 	return p.o.Epoch()
 }
 
-// command takes one line for the handler. wait says that the input may be made to
-// wait for room; pasted, that it wasn't typed.
-func (p *Prompt) command(text string, wait, pasted bool) {
+// command takes one line, completed at an epoch, for the handler. wait says that the
+// input may be made to wait for room; pasted, that it wasn't typed.
+func (p *Prompt) command(text string, epoch uint64, wait, pasted bool) {
 	if strings.TrimSpace(text) == "" || p.act(text) {
 		return
 	}
@@ -309,13 +310,13 @@ func (p *Prompt) command(text string, wait, pasted bool) {
 		if !pasted && p.lines.waiting() == 0 && p.o.Beside != nil && p.o.Beside(text) {
 			p.hooks.Go(func() {
 				defer p.guard()
-				p.o.Handle(p.ctx, text)
+				p.o.Handle(p.ctx, text, epoch)
 			})
 			return
 		}
 		p.Print("(this waits for what runs; a stop drops it)")
 	}
-	if err := p.lines.push(line{text, p.epoch()}, wait); err != nil && !errors.Is(err, errClosed) {
+	if err := p.lines.push(line{text, epoch}, wait); err != nil && !errors.Is(err, errClosed) {
 		p.Print(err.Error())
 	}
 }
@@ -326,9 +327,13 @@ func (p *Prompt) act(text string) bool {
 	if p.o.Act == nil {
 		return false
 	}
+	before := p.epoch()
 	finish, ok := p.o.Act(p.ctx, text)
 	if !ok {
 		return false
+	}
+	if after := p.epoch(); p.conn != nil && after == before+1 {
+		p.conn.stoppedHere(before, after)
 	}
 	dropped := p.lines.drop()
 	p.hooks.Go(func() {

@@ -115,7 +115,10 @@ func (p *Prompt) keyTaker() func([]byte, time.Time) {
 			case keySuspend:
 				p.suspend(at)
 			default:
-				if k.kind == keyText {
+				switch k.kind {
+				case keyLine:
+					k.epoch = p.epoch() // before a ctrl-C behind it acts, and before the editor gets there
+				case keyText:
 					p.mu.Lock()
 					p.typed = true
 					p.mu.Unlock()
@@ -134,7 +137,7 @@ func (p *Prompt) plainTaker() func([]byte, time.Time) {
 		if long {
 			p.Print("a line is longer than " + itoa(maxPlainLine) + " bytes; it was not run")
 		} else {
-			p.command(string(bytes.TrimSuffix(line, []byte{'\r'})), true, false)
+			p.command(string(bytes.TrimSuffix(line, []byte{'\r'})), p.epoch(), true, false)
 		}
 		line, long = line[:0], false
 	}

@@ -43,7 +43,7 @@ func TestRun_ContextAndCloseEndIt(t *testing.T) {
 	} {
 		running := make(chan struct{})
 		r := newRig(t, func(_ *rig, o *Options) {
-			o.Handle = func(ctx context.Context, _ string) {
+			o.Handle = func(ctx context.Context, _ string, _ uint64) {
 				close(running)
 				<-ctx.Done()
 			}
@@ -55,7 +55,7 @@ func TestRun_ContextAndCloseEndIt(t *testing.T) {
 		require.True(t, err == nil || errors.Is(err, ErrHangup), "%s: %v", name, err)
 		require.NoError(t, r.Close())
 	}
-	p, err := New(Options{In: os.Stdin, Out: os.Stdout, Handle: func(context.Context, string) {}})
+	p, err := New(Options{In: os.Stdin, Out: os.Stdout, Handle: func(context.Context, string, uint64) {}})
 	require.NoError(t, err)
 	require.NoError(t, p.Close())
 	require.Error(t, p.Run(t.Context()))
@@ -72,12 +72,12 @@ func TestRun_CtrlC(t *testing.T) {
 			return <-exit
 		}
 		handle := o.Handle
-		o.Handle = func(ctx context.Context, line string) {
+		o.Handle = func(ctx context.Context, line string, _ uint64) {
 			if line == "long" {
 				started <- struct{}{}
 				<-ctx.Done()
 			}
-			handle(ctx, line)
+			handle(ctx, line, 0)
 		}
 	})
 	// At an empty prompt, but something moves: the hook says so.
@@ -135,7 +135,7 @@ func TestG6_StopActsBesideWhatRuns(t *testing.T) {
 			}
 			return finish, ok
 		}
-		o.Handle = func(_ context.Context, line string) {
+		o.Handle = func(_ context.Context, line string, _ uint64) {
 			if line == "move" {
 				close(running)
 				<-stopped
@@ -157,7 +157,7 @@ func TestG6_AStopFromElsewhereDropsWhatWaits(t *testing.T) {
 	running, end := make(chan struct{}), make(chan struct{})
 	r := newRig(t, func(r *rig, o *Options) {
 		o.Epoch = epoch.Load
-		o.Handle = func(_ context.Context, line string) {
+		o.Handle = func(_ context.Context, line string, _ uint64) {
 			if line == "move" {
 				close(running)
 				<-end
@@ -184,7 +184,7 @@ func TestLinesBesideWhatRunsAndLinesThatWait(t *testing.T) {
 	running, end := make(chan struct{}), make(chan struct{})
 	r := newRig(t, func(r *rig, o *Options) {
 		o.Beside = func(line string) bool { return line == "state" }
-		o.Handle = func(_ context.Context, line string) {
+		o.Handle = func(_ context.Context, line string, _ uint64) {
 			if line == "move" {
 				close(running)
 				<-end
@@ -267,7 +267,7 @@ func TestRun_PanicGivesTheTerminalBack(t *testing.T) {
 	defer func() { require.NoError(t, errors.Join(ptm.Close(), tts.Close())) }()
 	before, err := term.GetState(int(tts.Fd()))
 	require.NoError(t, err)
-	p, err := New(Options{In: tts, Out: tts, Handle: func(context.Context, string) {}})
+	p, err := New(Options{In: tts, Out: tts, Handle: func(context.Context, string, uint64) {}})
 	require.NoError(t, err)
 	require.NoError(t, p.enter())
 	for _, locked := range []bool{false, true} {
@@ -326,7 +326,7 @@ func TestRun_History(t *testing.T) {
 	r = newRig(t, with)
 	r.typeIn("\x1bOA\x1bOA!\r")
 	require.Equal(t, "old!", r.line())
-	_, err = New(Options{In: r.tts, Out: r.tts, Handle: func(context.Context, string) {}, History: t.TempDir()})
+	_, err = New(Options{In: r.tts, Out: r.tts, Handle: func(context.Context, string, uint64) {}, History: t.TempDir()})
 	require.Error(t, err)
 }
 

@@ -5,8 +5,8 @@
 //
 // Two goroutines: one reads ahead and acts on a stop the moment that it is read,
 // whatever an earlier line is doing; the caller's own runs the other lines one
-// after another and writes all answers. A tier-2 line that was read before a stop
-// and hadn't begun is not run any more. At most readAhead lines are read ahead.
+// after another and writes all answers. A line that was read before a stop, wherever
+// that comes from, and hadn't begun is not run any more, unless it only reads. At most readAhead lines are read ahead.
 package script
 
 import (
@@ -88,6 +88,7 @@ type line struct {
 	call   call
 	err    error            // no call: why
 	stops  int              // stops read before this line
+	taken  gate.Stamp       // when it was read
 	stop   chan gate.Answer // of a line that stops; its answer comes here
 }
 
@@ -147,6 +148,7 @@ func (r *runner) read(ctx context.Context, in io.Reader, out chan<- line) error 
 	br := bufio.NewReaderSize(in, 64<<10)
 	for n := 1; ; n++ {
 		text, err := readLine(br)
+		taken := r.Caller.Stamp() // before a stop on it acts
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -154,7 +156,7 @@ func (r *runner) read(ctx context.Context, in io.Reader, out chan<- line) error 
 		if err != nil && !errors.As(err, &long) {
 			return fmt.Errorf("script: line %d: %w", n, err)
 		}
-		l := line{number: n}
+		l := line{number: n, taken: taken}
 		if err == nil {
 			if isBlank(text) {
 				continue
@@ -170,7 +172,7 @@ func (r *runner) read(ctx context.Context, in io.Reader, out chan<- line) error 
 			l.call, l.err = call{id: l.call.id, tool: le.stop}, nil
 		}
 		if l.err == nil && l.call.isStop() {
-			l.stop = r.stopNow(ctx, l.call)
+			l.stop = r.stopNow(l.call)
 		}
 		r.mu.Lock()
 		l.stops = r.stops
@@ -193,17 +195,19 @@ func isBlank(b []byte) bool {
 }
 
 // stopNow acts on a stop at once: in the gate first, then on what this script has
-// begun or queued. The stop's answer comes on the channel.
-func (r *runner) stopNow(ctx context.Context, c call) chan gate.Answer {
+// begun or queued. It has been commanded when stopNow returns; its answer comes on the
+// channel, and isn't given up because the script is.
+func (r *runner) stopNow(c call) chan gate.Answer {
 	ch := make(chan gate.Answer, 1)
 	r.stopped.Add(1)
 	// Under the lock, so that no line begins between the stop and its being counted.
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	ticket := r.Caller.Submit(r.invocation(c, 0))
 	go func() {
 		defer r.stopped.Done()
-		// A stop is not given up because the script is.
-		ch <- r.Caller.Call(context.WithoutCancel(ctx), r.invocation(c))
+		<-ticket.Done()
+		ch <- ticket.Answer()
 	}()
 	r.stops++
 	if r.cancel != nil {
@@ -212,10 +216,10 @@ func (r *runner) stopNow(ctx context.Context, c call) chan gate.Answer {
 	return ch
 }
 
-func (r *runner) invocation(c call) gate.Invocation {
+func (r *runner) invocation(c call, taken gate.Stamp) gate.Invocation {
 	inv := gate.Invocation{
 		Tool: c.tool, Args: c.args, ToolUseID: c.id,
-		Session: r.Session, Principal: r.Principal, Origin: origin,
+		Session: r.Session, Principal: r.Principal, Origin: origin, Taken: taken,
 	}
 	if r.Progress != nil {
 		inv.Progress = func(text string) { r.Progress(c.tool, text) }
@@ -258,14 +262,14 @@ func (r *runner) run(ctx context.Context, l line) gate.Answer {
 		return <-l.stop
 	}
 	if t, ok := r.tiers[l.call.tool]; ok && t != gate.TierPhysical {
-		return r.Caller.Call(ctx, r.invocation(l.call))
+		return r.Caller.Call(ctx, r.invocation(l.call, l.taken))
 	}
 	callCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if !r.begin(l, cancel) {
 		return overtaken(l.call.tool)
 	}
-	a := r.Caller.Call(callCtx, r.invocation(l.call))
+	a := r.Caller.Call(callCtx, r.invocation(l.call, l.taken))
 	r.mu.Lock()
 	r.cancel = nil
 	r.mu.Unlock()

@@ -45,6 +45,8 @@ func (f *fake) Specs() []gate.Spec {
 	}
 }
 
+func (f *fake) Stamp() gate.Stamp { return 1 }
+
 func (f *fake) Call(ctx context.Context, inv gate.Invocation) gate.Answer {
 	f.mu.Lock()
 	f.calls = append(f.calls, inv)
@@ -67,7 +69,21 @@ func (f *fake) Call(ctx context.Context, inv gate.Invocation) gate.Answer {
 	return a
 }
 
-func (f *fake) Submit(gate.Invocation) gate.Ticket { panic("a script only calls") }
+// Submit takes stops, which have been commanded when it returns.
+func (f *fake) Submit(inv gate.Invocation) gate.Ticket {
+	if inv.Tool != "stop" && inv.Tool != "estop" {
+		panic("a script submits stops only")
+	}
+	return ticket{f.Call(context.Background(), inv)}
+}
+
+// ticket is a call that is over.
+type ticket struct{ a gate.Answer }
+
+func (ticket) ID() string            { return "" }
+func (ticket) Cancel(string)         {}
+func (x ticket) Answer() gate.Answer { return x.a }
+func (ticket) Done() <-chan struct{} { ch := make(chan struct{}); close(ch); return ch }
 
 func (f *fake) config(out io.Writer) Config {
 	return Config{Caller: f, Session: "s", Principal: "p", Out: out, JSON: true}

@@ -83,8 +83,9 @@ func (s *Shell) Complete(line string, pos int) (start int, words []string) {
 
 // Handle runs one line and returns when it has ended: for a physical call, when
 // the robot is at rest again or nothing was moved. When ctx ends, an open question
-// is withdrawn and a motion brought to a controlled stop first.
-func (s *Shell) Handle(ctx context.Context, line string) {
+// is withdrawn and a motion brought to a controlled stop first. taken is when the line
+// was completed: a stop since then ends it before anything is done.
+func (s *Shell) Handle(ctx context.Context, line string, taken gate.Stamp) {
 	s.running.Add(1)
 	defer s.running.Add(-1)
 	c := split(line)
@@ -97,13 +98,13 @@ func (s *Shell) Handle(ctx context.Context, line string) {
 	case "tools":
 		s.Print(s.list())
 	case "state":
-		s.Print(show.Result(s.call(ctx, "robot_state", nil)))
+		s.Print(show.Result(s.call(ctx, "robot_state", nil, taken)))
 	default:
-		s.Print(s.tool(ctx, c))
+		s.Print(s.tool(ctx, c, taken))
 	}
 }
 
-func (s *Shell) tool(ctx context.Context, c command) string {
+func (s *Shell) tool(ctx context.Context, c command, taken gate.Stamp) string {
 	// An unknown tool goes to the gate all the same: it refuses, and logs that
 	// somebody tried.
 	var args []byte
@@ -114,7 +115,7 @@ func (s *Shell) tool(ctx context.Context, c command) string {
 			return "✗ " + gate.Escape(c.word) + ": " + gate.Escape(err.Error())
 		}
 	}
-	a := s.call(ctx, c.word, args)
+	a := s.call(ctx, c.word, args, taken)
 	if !known {
 		return show.Answer(a) + gate.Escape(didYouMean(c.word, s.words())) + " help lists what can be typed"
 	}
@@ -133,12 +134,13 @@ func (s *Shell) words() []string {
 	return out
 }
 
-func (s *Shell) call(ctx context.Context, tool string, args []byte) gate.Answer {
+func (s *Shell) call(ctx context.Context, tool string, args []byte, taken gate.Stamp) gate.Answer {
 	// Progress comes from the goroutine that runs the motion, and printing may wait
 	// for a terminal that takes no output.
 	var told sync.WaitGroup
 	defer told.Wait()
 	inv := s.invocation(tool, args)
+	inv.Taken = taken
 	inv.Progress = func(text string) {
 		if text == begun { // how far a motion is would only scroll the screen away
 			told.Go(func() { s.Print("… " + gate.Escape(tool) + ": " + begun) })

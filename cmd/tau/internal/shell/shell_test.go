@@ -211,6 +211,7 @@ func newCaller() *caller {
 	return &caller{began: make(chan gate.Invocation, 64), stops: make(chan struct{})}
 }
 
+func (c *caller) Stamp() gate.Stamp  { return 1 }
 func (c *caller) Specs() []gate.Spec { return specs() }
 func (c *caller) Call(ctx context.Context, inv gate.Invocation) gate.Answer {
 	c.began <- inv
@@ -260,7 +261,7 @@ func TestTheStopGetsThroughWhileACallRuns(t *testing.T) {
 		c := newCaller()
 		sh, printed, _ := newShell(c)
 		done := make(chan struct{})
-		go func() { sh.Handle(t.Context(), "home"); close(done) }()
+		go func() { sh.Handle(t.Context(), "home", 0); close(done) }()
 		require.Equal(t, "home", (<-c.began).Tool)
 		require.True(t, sh.Busy())
 		finish, ok := sh.Act(line)
@@ -287,7 +288,7 @@ func TestTheStopGetsThroughWhileACallRuns(t *testing.T) {
 func TestWhatThePromptShows(t *testing.T) {
 	c := newCaller()
 	sh, printed, quits := newShell(c)
-	say := func(line string) string { sh.Handle(t.Context(), line); return <-printed }
+	say := func(line string) string { sh.Handle(t.Context(), line, 0); return <-printed }
 	require.Equal(t, "✓ move_joints: done", say("move_joints shoulder_pan=0.5"))
 	inv := <-c.began
 	require.Equal(t, `{"positions":{"shoulder_pan":0.5}}`, string(inv.Args))
@@ -307,7 +308,7 @@ func TestWhatThePromptShows(t *testing.T) {
 	require.Contains(t, say("help move_joints"), "positions (required) [rad]")
 	require.Contains(t, say("help \x1b[2K"), `\u{1b}`)
 	require.Contains(t, say("tools"), "2  move_joints")
-	sh.Handle(t.Context(), "quit")
+	sh.Handle(t.Context(), "quit", 0)
 	<-quits
 }
 
