@@ -91,7 +91,7 @@ func TestRehearsalAloneRefusesCollidingPlans(t *testing.T) {
 			continue
 		}
 		n++
-		g := newRig(t, rigOptions{scene: scene, start: start, checker: blind{}, rehearser: reh})
+		g := newRig(t, rigOptions{model: m, scene: scene, start: start, checker: blind{}, rehearser: reh})
 		_, err := g.prepare("move_joints", strings.TrimSuffix(goalArgs(m, goal), "}")+`,"speed_scale":1}`)
 		require.Error(t, err, "plan %d from %v to %v", n, start, goal)
 		codes[requireCode(t, gate.CodeRehearsalFailed, err).Code]++

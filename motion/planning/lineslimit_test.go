@@ -20,11 +20,11 @@ func liftArm() *robot.Model {
 }
 
 // roundWrist adds an arm of six joints whose last three axes meet, and returns its tip.
-// At zero the fourth and the sixth are the same axis.
+// At zero its forearm is level, and the fourth and the sixth are the same axis.
 func roundWrist(b *kintest.Builder, l int) int {
 	l = b.Joint("pan", robot.Revolute, l, kintest.At(0.1, 0, 0.2, 0, 0, 0), mgl64.Vec3{0, 0, 1}, -2, 2)
 	l = b.Joint("shoulder", robot.Revolute, l, kintest.At(0.1, 0, 0.05, 0, 0, 0), mgl64.Vec3{0, 1, 0}, -1.5, 1.5)
-	l = b.Joint("elbow", robot.Revolute, l, kintest.At(0.35, 0, 0, 0, 0, 0), mgl64.Vec3{0, 1, 0}, -2.5, 2.5)
+	l = b.Joint("elbow", robot.Revolute, l, kintest.At(0, 0, 0.35, 0, 0, 0), mgl64.Vec3{0, 1, 0}, -2.5, 2.5)
 	l = b.Joint("turn", robot.Revolute, l, kintest.At(0.15, 0, 0, 0, 0, 0), mgl64.Vec3{1, 0, 0}, -3, 3)
 	l = b.Joint("wrist", robot.Revolute, l, kintest.At(0.15, 0, 0, 0, 0, 0), mgl64.Vec3{0, 1, 0}, -2, 2)
 	return b.Joint("roll", robot.Revolute, l, kintest.At(0.15, 0, 0, 0, 0, 0), mgl64.Vec3{1, 0, 0}, -3, 3)
@@ -102,7 +102,7 @@ func TestLinesFromAStretchedWrist(t *testing.T) {
 	b := kintest.NewBuilder("wrist", "base")
 	m := b.Model(roundWrist(b, 0))
 	p := newPlanner(t, m, free{})
-	bent, straightWrist := []float64{0, -0.25, 0.75, 0, -0.5, 0}, []float64{0, -0.5, 0.5, 0, 0, 0}
+	bent, straightWrist := []float64{0, 0, 0.5, 0, -0.5, 0}, make([]float64, 6)
 	at := tipAt(p, straightWrist)
 	side := at.P.Add(mgl64.Vec3{0, 0.01, 0})
 	_, e := lines(t, p, straightWrist, side)
