@@ -17,8 +17,16 @@ const (
 	// made longer when the segments made of it are beyond a limit.
 	rampTries  = 40
 	rampLonger = 1.01
-	// longestDuration bounds the durations that are tried and may be asked for, s.
-	longestDuration = 86400.0
+	// shortestDuration and longestDuration bound the durations that are tried and may
+	// be asked for, s.
+	longestDuration  = 86400.0
+	shortestDuration = 1e-3
+	// leastRamp is the shortest ramp that is tried, as a part of the duration: the
+	// time of a shorter one would drown in the rounding of the whole's.
+	leastRamp = 1e-6
+	// leastCruise is how far, rad or m, some joint has to go in the duration for it
+	// to be a motion. Less is far below what any encoder shows.
+	leastCruise = 1e-6
 )
 
 // rampJerks are the parts of a ramp that each of its stretches of jerk may take.
@@ -36,15 +44,24 @@ var rampJerks = [...]float64{0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.15, 0.18, 0.22
 // beyond a joint's limits the error is about that joint, and Nearest is "speed", the
 // largest fraction of the asked speed that all limits permit. If there is no time
 // to reach the speed and come to rest again, Nearest is "duration", the shortest one
-// that permits it, in s. The rest is as in ThroughCurves, which is what a motion of
+// that permits it, in s. A cruise on which no joint goes as far as 1e-6 rad or m in the
+// duration is INVALID_ARGUMENT, with the multiple of the speed that would do as Nearest
+// "speed". The rest is as in ThroughCurves, which is what a motion of
 // which only the way matters should be timed with.
 func CurveAtSpeed(names []string, limits []robot.JointLimits, curve func(cruise float64) Curve, duration, speedScale float64) (robot.Trajectory, float64, error) {
 	fail := func(err error) (robot.Trajectory, float64, error) { return robot.Trajectory{}, 0, err }
 	if err := checkLimits(names, limits, speedScale); err != nil {
 		return fail(err)
 	}
-	if !(duration > 0 && duration <= longestDuration) {
-		return fail(robot.LimitErr(robot.CodeInvalidArgument, "duration", duration, longestDuration, "s", "the duration must be above 0 and at most that"))
+	if !(duration >= shortestDuration && duration <= longestDuration) {
+		nearest := shortestDuration
+		if duration > longestDuration {
+			nearest = longestDuration
+		}
+		e := robot.LimitErr(robot.CodeInvalidArgument, "duration", duration, nearest, "s",
+			fmt.Sprintf("the duration must be from %g to %g s", shortestDuration, longestDuration))
+		e.Nearest = []robot.Quantity{{Name: "duration", Value: nearest, Unit: "s"}}
+		return fail(e)
 	}
 	if curve == nil {
 		return fail(robot.Errf(robot.CodeInvalidArgument, "curve", "is missing"))
@@ -90,14 +107,12 @@ func (r *ramper) load(c float64) error {
 	if err := r.ends("curve", k, nil); err != nil {
 		return err
 	}
-	_, extent, err := r.use("curve", k)
-	if err == nil && extent == 0 {
-		err = robot.Errf(robot.CodeInvalidArgument, "curve", "the cruise speed moves nothing")
-	}
+	_, _, err := r.use("curve", k)
 	return err
 }
 
-// cruises refuses a cruise speed that a joint's limits don't permit.
+// cruises refuses a cruise speed that a joint's limits don't permit, and one at which
+// nothing is seen to move; c is the whole duration.
 func (r *ramper) cruises(c float64) error {
 	k := r.curveFor(c)
 	if k == nil {
@@ -105,11 +120,15 @@ func (r *ramper) cruises(c float64) error {
 	}
 	r.set(k)
 	worst, joint, what := 1.0, -1, 0
-	var value, limit float64
+	var value, limit, travel float64
 	for m := range cruiseSamples + 1 {
 		r.curve.At(float64(m)/cruiseSamples, r.q, r.d1, r.d2, r.d3)
+		if m == 0 {
+			copy(r.from, r.q)
+		}
 		for i := range r.q {
 			l := &r.scaled[i]
+			travel = max(travel, math.Abs(r.q[i]-r.from[i]))
 			rates := [3]float64{r.d1[i] / c, r.d2[i] / (c * c), r.d3[i] / (c * c * c)}
 			for n, most := range [3]float64{l.Velocity, l.Acceleration, l.Jerk} {
 				var use [3]float64
@@ -120,8 +139,18 @@ func (r *ramper) cruises(c float64) error {
 			}
 		}
 	}
-	if joint < 0 {
+	switch {
+	case travel < leastCruise:
+		e := robot.LimitErr(robot.CodeInvalidArgument, "speed", travel, leastCruise, "rad or m",
+			"at this cruise speed no joint moves as far as that in the whole duration")
+		if more := leastCruise * rampLonger / travel; !math.IsInf(more, 0) {
+			e.Nearest = []robot.Quantity{{Name: "speed", Value: more}}
+		}
+		return e
+	case joint < 0:
 		return nil
+	case math.IsInf(worst, 0) || math.IsInf(value, 0):
+		return robot.Errf(robot.CodeInvalidArgument, "curve", "its rates aren't finite")
 	}
 	name := [3]string{"velocity", "acceleration", "jerk"}[what]
 	e := robot.LimitErr(robot.CodeSpeedLimit, r.names[joint], value, math.Copysign(limit, value),
@@ -142,7 +171,7 @@ func (r *ramper) shortest(duration float64) (ramp, jerks float64) {
 			r.set(c)
 			return r.needs(unitProfile(ramp/duration, part).slowed(duration), 1+fitMargin, cruiseSamples) <= 1+fitMargin
 		}
-		lo, hi := 0.0, duration/2
+		lo, hi := leastRamp*duration, duration/2
 		if ramp > 0 {
 			hi = ramp // another shape has to be better
 		}

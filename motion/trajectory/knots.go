@@ -1,6 +1,7 @@
 package trajectory
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/tau-robot/tau/robot"
@@ -103,7 +104,7 @@ func (b *timer) halve(where string, f *phase, t0, lo, hi float64, depth int, las
 	}
 	if b.follows(f, lo, hi) {
 		if len(b.knots) > w*maxKnots {
-			return robot.Errf(robot.CodeInvalidArgument, where, "can't be followed with %d knots", maxKnots)
+			return tooMany(where, f, hi)
 		}
 		return nil
 	}
@@ -116,6 +117,14 @@ func (b *timer) halve(where string, f *phase, t0, lo, hi float64, depth int, las
 		return err
 	}
 	return b.halve(where, f, t0, mid, hi, depth-1, last)
+}
+
+// tooMany says how much of the curve takes up all knots, t after the start of a phase.
+func tooMany(where string, f *phase, t float64) error {
+	done, _, _ := f.at(t)
+	done = min(1, max(1.0/maxKnots, done))
+	return robot.LimitErr(robot.CodeInvalidArgument, where, math.Ceil(maxKnots/done), maxKnots, "knots",
+		fmt.Sprintf("is too long, or bends too often, to be followed in one motion: its first %.3g %% take as many knots as there may be; go on in parts", 100*done))
 }
 
 // follows reports whether the motion between the last two knots, which are at lo
@@ -172,7 +181,13 @@ func between(k0, k1 []float64, n, i int, h float64) pieces {
 
 // at returns the position t after the first piece's start.
 func (p *pieces) at(t float64) float64 {
-	k := min(2, int(t/p.third))
+	k := 0
+	switch { // not by division: nothing is known of the quotient of tiny numbers
+	case t >= 2*p.third:
+		k = 2
+	case t >= p.third:
+		k = 1
+	}
 	t -= float64(k) * p.third
 	return p.q[k] + t*(p.v[k]+t*(p.a[k]/2+t*p.j[k]/6))
 }

@@ -18,13 +18,33 @@ const resolution = 1e-12
 // beyond it the rounding of q is no longer far below robot.PositionTolerance.
 const maxPosition = 1e6
 
+// LeastSpeedScale is the least speed_scale, with which a motion of a second takes
+// hours: less is a slip, and near 0 no time can be computed.
+const LeastSpeedScale = 1e-4
+
+// CheckSpeedScale refuses a scale that isn't from LeastSpeedScale to 1, as
+// INVALID_ARGUMENT with the nearest one that is.
+func CheckSpeedScale(scale float64) error {
+	if scale >= LeastSpeedScale && scale <= 1 {
+		return nil
+	}
+	nearest := LeastSpeedScale
+	if scale > 1 {
+		nearest = 1
+	}
+	e := robot.LimitErr(robot.CodeInvalidArgument, "speed_scale", scale, nearest, "",
+		fmt.Sprintf("speed_scale must be at least %g and at most 1", LeastSpeedScale))
+	e.Nearest = []robot.Quantity{{Name: "speed_scale", Value: nearest}}
+	return e
+}
+
 // PointToPoint returns the fastest straight line in joint space from one
 // configuration to another, from rest to rest, that keeps every joint's velocity,
 // acceleration and jerk within speedScale times its limit. All joints start and
 // end together. names, limits, from and to have one element for each joint, in
 // the order of q; they are copied.
 //
-// speedScale is above 0 and at most 1. It multiplies all three limits, not the
+// speedScale is from LeastSpeedScale to 1. It multiplies all three limits, not the
 // velocity alone: a motion asked for at half speed also starts and stops at half
 // the acceleration, and a controlled stop, which may use the full limits, is
 // always harder than what it interrupts.
@@ -158,8 +178,9 @@ func checkLimits(names []string, limits []robot.JointLimits, speedScale float64)
 		return robot.Errf(robot.CodeInvalidArgument, "joints", "a motion needs at least one joint")
 	case len(limits) != len(names):
 		return robot.Errf(robot.CodeInvalidArgument, "limits", "limits of %d joints for %d joints", len(limits), len(names))
-	case !(speedScale > 0 && speedScale <= 1):
-		return robot.LimitErr(robot.CodeInvalidArgument, "speed_scale", speedScale, 1, "", "speed_scale must be above 0 and at most 1")
+	}
+	if err := CheckSpeedScale(speedScale); err != nil {
+		return err
 	}
 	var still []string
 	for i, l := range limits {

@@ -38,7 +38,7 @@ func randomProblem(r *rand.Rand) problem {
 	n := 1 + r.IntN(len(jointNames))
 	p := problem{
 		names: jointNames[:n], limits: make([]robot.JointLimits, n),
-		from: make([]float64, n), to: make([]float64, n), scale: 1 - r.Float64(),
+		from: make([]float64, n), to: make([]float64, n), scale: max(LeastSpeedScale, 1-r.Float64()),
 	}
 	if r.IntN(2) == 0 {
 		p.scale = 1
