@@ -42,6 +42,9 @@ func (p *Planner) drive(ctx context.Context, a *arm, in driveInput, ready bool) 
 	if in.Linear == 0 && in.Angular == 0 {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "linear", "linear and angular are both 0: that is no motion")
 	}
+	if err := trajectory.CheckSpeedScale(scaleOf(in.SpeedScale)); err != nil {
+		return nil, err
+	}
 	st, err := a.ready(ctx, ready)
 	if err != nil {
 		return nil, err

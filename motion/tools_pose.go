@@ -86,6 +86,9 @@ func (a *arm) target(in poseInput, from []float64) (planning.Target, error) {
 		frame = a.linkPose(d, l)
 	}
 	t.Position = frame.Apply(t.Position)
+	if err := planning.CheckPosition("position", t.Position); err != nil {
+		return t, err
+	}
 	if o := in.Orientation; o != nil {
 		q := mgl64.Quat{W: o[0], V: mgl64.Vec3{o[1], o[2], o[3]}}
 		if n := q.Len(); math.Abs(n-1) > unitTolerance {
