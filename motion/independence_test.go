@@ -125,7 +125,7 @@ func TestHonestPlansRehearseClean(t *testing.T) {
 	t.Parallel()
 	want := 500
 	if raceEnabled {
-		want = 25
+		want = 12
 	}
 	m, err := builtin.Load("so101")
 	require.NoError(t, err)

@@ -80,7 +80,7 @@ func TestJogBeyondALimitOffersNoMore(t *testing.T) {
 	m, err := builtin.Load("gantry")
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(3, 1))
-	for range 40 {
+	for range 15 {
 		start := drawQ(m, rng)
 		g := newRig(t, rigOptions{builtin: "gantry", start: start, rehearser: bent{}})
 		_, err := g.prepare("jog", jogArgs("y", math.Copysign(7, rng.NormFloat64())))
