@@ -165,6 +165,26 @@ func TestG6_OverStdioAStopActsWhileEverythingIsBusy(t *testing.T) {
 	requireControlledStop(t, dir)
 }
 
+// A call and the stop behind it in one write: the call may begin and be stopped, or not
+// begin; it never runs to its end, and the robot stands when the stop has said so.
+func TestG6_OverStdioAStopIsNotOvertaken(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	a := startAgent(t, dir, "--rehearse")
+	for i := range 10 {
+		a.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"move%d","method":"tools/call","params":{"name":"move_joints","arguments":{"positions":{"shoulder_pan":%g}}}}`, i, 0.3-0.6*float64(i%2)) +
+			"\n" + fmt.Sprintf(`{"jsonrpc":"2.0","id":"stop%d","method":"tools/call","params":{"name":"stop"}}`, i))
+		stop := a.answer(fmt.Sprintf("stop%d", i)).Result
+		require.Equal(t, gate.StatusOK, stop.Structured.Status, stop.Structured.Text)
+		move := a.answer(fmt.Sprintf("move%d", i)).Result
+		require.Equal(t, gate.CodeStopped, move.Structured.Code, "round %d: %s", i, move.Structured.Text)
+	}
+	a.call("after", "move_joints", `{"positions":{"shoulder_pan":0.1}}`)
+	require.Equal(t, gate.StatusOK, a.answer("after").Result.Structured.Status, "what comes behind the verdict runs")
+	require.NoError(t, a.stdin.Close())
+	require.Equal(t, 0, a.wait().status)
+}
+
 // The official TypeScript SDK's client starts the bridge itself, in both kinds of
 // protocol revision.
 func TestAClientThatNobodyHereWroteStartsTheBridge(t *testing.T) {

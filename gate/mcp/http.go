@@ -42,7 +42,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del(headerRequestID)
 	r.Header.Del(headerArgs)
 	r.Header.Del(headerStops)
-	r.Header.Set(headerTaken, stampText(taken))
+	r.Header.Del(headerTaken)
 	version := r.Header.Get(headerVersion)
 	hang := r.Method == http.MethodGet
 	if r.Method == http.MethodPost {
@@ -51,6 +51,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		hang = in.msgs[0].method == methodListen
+		r.Header.Set(headerTaken, stampText(in.taken))
 		if len(in.stops) > 0 { // a batch's
 			key, drop := t.keep(in.stops)
 			defer drop()

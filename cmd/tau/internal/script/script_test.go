@@ -28,6 +28,7 @@ type fake struct {
 	began   chan string   // tools in the order in which they began
 	release chan struct{} // lets a move end
 	stops   chan struct{} // closed by the first stop
+	stamped chan struct{} // each line that was read
 
 	mu    sync.Mutex
 	calls []gate.Invocation
@@ -35,7 +36,8 @@ type fake struct {
 }
 
 func newFake() *fake {
-	return &fake{began: make(chan string, 64), release: make(chan struct{}), stops: make(chan struct{})}
+	return &fake{began: make(chan string, 64), release: make(chan struct{}), stops: make(chan struct{}),
+		stamped: make(chan struct{}, 64)}
 }
 
 func (f *fake) Specs() []gate.Spec {
@@ -45,7 +47,22 @@ func (f *fake) Specs() []gate.Spec {
 	}
 }
 
-func (f *fake) Stamp() gate.Stamp { return 1 }
+// Stamp counts the stops, and tells of itself.
+func (f *fake) Stamp() gate.Stamp {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 1
+	for _, inv := range f.calls {
+		if inv.Tool == "stop" {
+			n++
+		}
+	}
+	select {
+	case f.stamped <- struct{}{}:
+	default:
+	}
+	return gate.Stamp(n)
+}
 
 func (f *fake) Call(ctx context.Context, inv gate.Invocation) gate.Answer {
 	f.mu.Lock()
@@ -304,4 +321,37 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: arguments %q", b, c.args)
 		}
 	})
+}
+
+// A line counts from when it was read, however long it waits behind another; the stop
+// on a line has acted before the next one is read.
+func TestG6_ALineCountsFromItsReading(t *testing.T) {
+	f, out := newFake(), &bytes.Buffer{}
+	in, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Run(t.Context(), in, f.config(out))
+		ended <- err
+	}()
+	say := func(line string) {
+		_, err := io.WriteString(w, line+"\n")
+		require.NoError(t, err)
+		<-f.stamped
+	}
+	say(`{"tool":"move"}`)
+	require.Equal(t, "move", <-f.began)
+	say(`{"tool":"state","id":"waits"}`)
+	f.Call(t.Context(), gate.Invocation{Tool: "stop"}) // from elsewhere
+	say(`{"tool":"state","id":"later"}`)
+	say(`{"tool":"stop"}`)
+	say(`{"tool":"state","id":"last"}`)
+	require.NoError(t, w.Close())
+	require.NoError(t, <-ended)
+	got := map[string]gate.Stamp{}
+	for _, inv := range f.calls {
+		if inv.Tool == "state" {
+			got[inv.ToolUseID] = inv.Taken
+		}
+	}
+	require.Equal(t, map[string]gate.Stamp{"waits": 1, "later": 2, "last": 3}, got)
 }

@@ -285,6 +285,17 @@ func TestTheStopGetsThroughWhileACallRuns(t *testing.T) {
 	}
 }
 
+// What the gate is told of a line is when that was completed, not when it got there.
+func TestG6_ALinesCallCarriesItsStamp(t *testing.T) {
+	c := newCaller()
+	sh, printed, _ := newShell(c)
+	for _, line := range []string{"state", "robot_state", "move_pose", "nonsense"} {
+		sh.Handle(t.Context(), line, 7)
+		require.Equal(t, gate.Stamp(7), (<-c.began).Taken, line)
+		<-printed
+	}
+}
+
 func TestWhatThePromptShows(t *testing.T) {
 	c := newCaller()
 	sh, printed, quits := newShell(c)
