@@ -39,8 +39,8 @@ var unlike = map[string][2]string{
 	"robots/simple_humanoid/simple_humanoid.urdf":             {"JOINT_LIMIT", "RLEG_HIP_R"},
 	"robots/simple_humanoid/simple_humanoid_rel_mesh.urdf":    {"JOINT_LIMIT", "RLEG_HIP_R"},
 	// Their links overlap at home, and no SRDF says that these may.
-	"robots/panda_mesh/urdf/panda.urdf":               {"SELF_COLLISION", "panda_link5, panda_hand"},
-	"robots/panda_mesh/urdf/panda_collision.urdf":     {"SELF_COLLISION", "panda_link5, panda_hand"},
+	"robots/panda_mesh/urdf/panda.urdf":           {"SELF_COLLISION", "panda_link5, panda_hand"},
+	"robots/panda_mesh/urdf/panda_collision.urdf": {"SELF_COLLISION", "panda_link5, panda_hand"},
 	// Springs that a URDF can't state carry its arms.
 	"robots/pr2/pr2.urdf": {"REHEARSAL_FAILED", "shoulder_lift_joint"},
 	// Not to be simulated.
