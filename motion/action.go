@@ -187,10 +187,9 @@ func (x *moveAction) result(out robot.Outcome, err error) (gate.Result, error) {
 		Backend: x.arm.info.Backend, Gripped: out.Gripped, Rehearsal: &x.rehearsal,
 	}
 	if out.Final.Positions != nil {
-		r.Positions = byName(x.motion.Trajectory.Joints, out.Final.Positions)
+		r.Positions, r.Unreferenced = x.arm.known(out.Final)
 		r.MeasuredAt = &out.Final.MeasuredAt
-		tip := x.arm.tipPose(out.Final.Positions)
-		r.Tip = &tip
+		r.Tip = x.arm.knownTip(out.Final)
 	}
 	if len(out.MaxTrackingError) > 0 {
 		worst := 0.0

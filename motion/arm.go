@@ -44,6 +44,8 @@ type arm struct {
 	paths   *paths
 	latched *robot.Fault // a deviation that this package found, until estop_reset
 	edits   edits        // of the scene
+
+	editing sync.Mutex // held for a whole edit; before mu
 }
 
 // sceneNow returns the scene as it is.

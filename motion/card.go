@@ -131,13 +131,13 @@ func clearanceText(c *robot.Clearance) string {
 	if c == nil {
 		return "nothing that could be touched"
 	}
-	return fmt.Sprintf("%.1f mm between %s and %s at %.2f s", c.Distance*1000, c.A, c.B, c.At)
+	return fmt.Sprintf("%.1f mm between %s and %s at %.2f s", c.Distance*1000, onCard(c.A), onCard(c.B), c.At)
 }
 
 func (x *moveAction) gripText(g robot.Grip, gripped string) string {
 	s := fmt.Sprintf("at most %.2f %s at the gripper joint", g.MaxEffort, x.arm.effortUnit(x.arm.Model.Gripper.Joint))
 	if gripped != "" {
-		return s + ", closes on " + gripped
+		return s + ", closes on " + onCard(gripped)
 	}
 	return s + ", closes on nothing"
 }

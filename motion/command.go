@@ -129,7 +129,7 @@ func (x *commandAction) Run(ctx context.Context) (gate.Result, error) {
 		r.Actuators = x.arm.actuatorValues(out.Final)
 		r.Enabled, r.EStopped, r.MeasuredAt = &out.Final.Enabled, &out.Final.EStopped, &out.Final.MeasuredAt
 		if out.Final.Positions != nil {
-			r.Positions = byName(x.arm.info.Joints, out.Final.Positions)
+			r.Positions, r.Unreferenced = x.arm.known(out.Final)
 		}
 	}
 	data, merr := json.Marshal(r)

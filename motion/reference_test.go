@@ -1,6 +1,7 @@
 package motion_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,6 +79,49 @@ func TestReferenceThatFindsNothing(t *testing.T) {
 	var r moved
 	g.ok("robot_state", `{}`, &r)
 	require.NotContains(t, r.Positions, "z")
+}
+
+// What isn't known isn't told: no result has the count of a joint that hasn't found
+// its switch, nor a tip that depends on it.
+func TestCase48_ResultsLeaveOutWhatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	var b *onProgress
+	stop := false
+	g := newGated(t, rigOptions{builtin: "gantry", unknown: []bool{true, false, true}, between: func(in robot.Backend) robot.Backend {
+		b = &onProgress{in, func() {
+			if stop {
+				stop = false
+				go in.Stop(t.Context(), robot.StopControlled) // it waits for rest, which this holds up
+			}
+		}}
+		return b
+	}}, approvals(4)...)
+	type told struct {
+		Positions    map[string]float64 `json:"positions"`
+		Unreferenced []string           `json:"unreferenced"`
+		Tip          any                `json:"tip"`
+	}
+	for _, c := range [][2]string{{"torque_off", `{}`}, {"torque_on", `{}`}, {"reference", `{"joint":"z"}`}} {
+		halted := c[0] == "reference"
+		stop = halted
+		var r told
+		a := g.ask(c[0], c[1])
+		require.Equal(t, halted, a.Code == gate.CodeStopped, a.Text)
+		require.NoError(t, json.Unmarshal(a.Result, &r))
+		require.Equal(t, []string{"x", "z"}, r.Unreferenced, c[0])
+		require.Len(t, r.Positions, 1, c[0])
+		require.Contains(t, r.Positions, "y")
+		require.Nil(t, r.Tip, c[0])
+		require.Contains(t, a.Text, "where x, z are isn't known", c[0])
+		require.NotContains(t, a.Text, "tip measured")
+		require.Empty(t, g.fact("Height"))
+	}
+	var r told
+	a := g.ok("reference", `{"joint":"z"}`, &r)
+	require.Equal(t, []string{"x"}, r.Unreferenced)
+	require.Len(t, r.Positions, 2)
+	require.Nil(t, r.Tip)
+	require.Contains(t, a.Text, "where x is isn't known")
 }
 
 // A motion that was approved when all joints knew where they are is void once one

@@ -22,6 +22,7 @@ func poseOf(p robot.Pose) poseResult {
 
 type motionResult struct {
 	Positions        map[string]float64  `json:"positions,omitempty"`
+	Unreferenced     []string            `json:"unreferenced,omitempty"`
 	DurationS        float64             `json:"duration_s"`
 	MaxTrackingError *float64            `json:"max_tracking_error,omitempty"`
 	Tip              *poseResult         `json:"tip,omitempty"`
@@ -37,11 +38,13 @@ type motionResult struct {
 func (r motionResult) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s after %.2f s", r.Outcome, r.DurationS)
-	if r.Tip != nil {
+	switch {
+	case r.Tip != nil:
 		fmt.Fprintf(&b, "; tip measured at (%.4f, %.4f, %.4f) m", r.Tip.Position[0], r.Tip.Position[1], r.Tip.Position[2])
-	} else {
+	case len(r.Unreferenced) == 0:
 		b.WriteString("; where it is was not measured")
 	}
+	b.WriteString(unknownText(r.Unreferenced))
 	if r.Gripped != "" {
 		fmt.Fprintf(&b, "; holding %s", r.Gripped)
 	}
@@ -50,21 +53,22 @@ func (r motionResult) text() string {
 }
 
 type commandResult struct {
-	Outcome    robot.OutcomeStatus      `json:"outcome"`
-	Enabled    *bool                    `json:"enabled,omitempty"`
-	EStopped   *bool                    `json:"estopped,omitempty"`
-	Positions  map[string]float64       `json:"positions,omitempty"`
-	Actuators  map[string]actuatorValue `json:"actuators,omitempty"`
-	MeasuredAt *time.Time               `json:"measured_at,omitempty"`
-	DurationS  float64                  `json:"duration_s"`
-	Mode       robot.Mode               `json:"mode"`
-	Backend    string                   `json:"backend"`
+	Outcome      robot.OutcomeStatus      `json:"outcome"`
+	Enabled      *bool                    `json:"enabled,omitempty"`
+	EStopped     *bool                    `json:"estopped,omitempty"`
+	Positions    map[string]float64       `json:"positions,omitempty"`
+	Unreferenced []string                 `json:"unreferenced,omitempty"`
+	Actuators    map[string]actuatorValue `json:"actuators,omitempty"`
+	MeasuredAt   *time.Time               `json:"measured_at,omitempty"`
+	DurationS    float64                  `json:"duration_s"`
+	Mode         robot.Mode               `json:"mode"`
+	Backend      string                   `json:"backend"`
 }
 
 // text says the outcome of a command in one line for the model.
 func (r commandResult) text(c robot.Command) string {
 	if c.Kind != robot.SetActuator {
-		return fmt.Sprintf("%s: %s", c.Kind, r.Outcome)
+		return fmt.Sprintf("%s: %s%s", c.Kind, r.Outcome, unknownText(r.Unreferenced))
 	}
 	v, known := r.Actuators[c.Name]
 	switch {

@@ -49,7 +49,9 @@ type rigOptions struct {
 	builtin  string       // name of the robot; "": so101
 	model    *robot.Model // instead of a built-in robot's
 	fixed    bool         // the scene can't be changed
-	unknown  []bool       // joints whose position isn't known
+	// edit stands between the tools and the scene; nil: nothing does
+	edit    func(motion.SceneEditor) motion.SceneEditor
+	unknown []bool // joints whose position isn't known
 }
 
 // world is a simulated robot's scene, the same pointer until it changes.
@@ -101,6 +103,9 @@ func newRig(t testing.TB, o rigOptions) *rig {
 	arm := motion.Arm{Model: m, Scene: o.scene, SceneNow: o.sceneNow, Backend: backend, Rehearser: reh, Checker: o.checker, Edit: r}
 	if o.fixed {
 		arm.Edit = nil
+	}
+	if o.edit != nil {
+		arm.Edit = o.edit(r)
 	}
 	g := &rig{t: t, model: m, robot: r, name: o.name, tools: map[string]gate.Tool{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	g.planner, err = motion.New(motion.Config{

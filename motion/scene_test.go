@@ -52,26 +52,54 @@ func TestTheSceneIsChangedAndPlannedIn(t *testing.T) {
 	require.Empty(t, s.Changed)
 	first := s.Hash
 
-	g.ok("scene_add", `{"name":"crate","pose":{"xyz":[0.25,0.1,0.5],"quat_wxyz":[0.5,0.5,-0.5,0.5]},"geometry":{"cylinder":{"radius":0.03,"length":0.1}},"movable":true}`, &s)
+	// An edit answers with its body and the counts, however much there is.
+	var e struct {
+		Body   json.RawMessage `json:"body"`
+		Bodies int             `json:"bodies"`
+		Zones  int             `json:"guarded_zones"`
+		Hash   string          `json:"hash"`
+	}
+	const crate = `{"name":"crate","pose":{"xyz":[0.25,0.1,0.5],"quat_wxyz":[0.5,0.5,-0.5,0.5]},"geometry":{"cylinder":{"radius":0.03,"length":0.1}},"movable":true}`
+	add := func(body string) {
+		t.Helper()
+		g.ok("scene_add", body, &e)
+		s = scene{} // decoding would write over what was kept of it
+		g.ok("scene_describe", `{}`, &s)
+		require.Len(t, s.Bodies, e.Bodies)
+		require.Equal(t, s.Hash, e.Hash)
+	}
+	remove := func(name string) {
+		t.Helper()
+		g.ok("scene_remove", fmt.Sprintf(`{"name":%q}`, name), &e)
+		s = scene{} // decoding would write over what was kept of it
+		g.ok("scene_describe", `{}`, &s)
+		require.Len(t, s.Bodies, e.Bodies)
+		require.Equal(t, s.Hash, e.Hash)
+	}
+	add(crate)
+	require.JSONEq(t, crate, string(e.Body))
+	require.Equal(t, 5, e.Bodies)
+	require.Zero(t, e.Zones)
 	require.Equal(t, []string{"ball", "crate", "post", "shelf", "table"}, s.names())
 	require.JSONEq(t, `{"xyz":[0.25,0.1,0.5],"quat_wxyz":[0.5,0.5,-0.5,0.5]}`, string(s.Bodies[1].Pose))
 	require.JSONEq(t, `{"cylinder":{"radius":0.03,"length":0.1}}`, string(s.Bodies[1].Geometry))
 	require.True(t, s.Bodies[1].Movable)
 	require.NotEqual(t, first, s.Hash)
-	require.Equal(t, "1 body added by the agent (crate)", s.Changed)
+	require.Equal(t, `1 body added by the agent ("crate")`, s.Changed)
 
-	g.ok("scene_remove", `{"name":"post"}`, &s)
-	require.Equal(t, "1 body added by the agent (crate), 1 removed (post)", s.Changed)
+	remove("post")
+	require.Contains(t, string(e.Body), `"post"`)
+	require.Equal(t, `1 body added by the agent ("crate"), 1 removed ("post")`, s.Changed)
 
 	// Taken out and put back as it was: nothing has changed.
 	shelf := s.Bodies[2]
 	require.Equal(t, "shelf", shelf.Name)
-	g.ok("scene_remove", `{"name":"shelf"}`, nil)
-	g.ok("scene_add", fmt.Sprintf(`{"name":"shelf","pose":%s,"geometry":%s,"movable":%t}`, shelf.Pose, shelf.Geometry, shelf.Movable), &s)
-	require.Equal(t, "1 body added by the agent (crate), 1 removed (post)", s.Changed)
-	g.ok("scene_remove", `{"name":"shelf"}`, nil)
-	g.ok("scene_add", fmt.Sprintf(`{"name":"shelf","pose":%s,"geometry":%s,"movable":true}`, shelf.Pose, shelf.Geometry), &s)
-	require.Equal(t, "1 body added by the agent (crate), 1 removed (post), 1 replaced (shelf)", s.Changed)
+	remove("shelf")
+	add(fmt.Sprintf(`{"name":"shelf","pose":%s,"geometry":%s,"movable":%t}`, shelf.Pose, shelf.Geometry, shelf.Movable))
+	require.Equal(t, `1 body added by the agent ("crate"), 1 removed ("post")`, s.Changed)
+	remove("shelf")
+	add(fmt.Sprintf(`{"name":"shelf","pose":%s,"geometry":%s,"movable":true}`, shelf.Pose, shelf.Geometry))
+	require.Equal(t, `1 body added by the agent ("crate"), 1 removed ("post"), 1 replaced ("shelf")`, s.Changed)
 }
 
 // A planner keeps clear of a body from the call on that added it.
@@ -107,7 +135,7 @@ func TestG12_ASceneEditVoidsAnOpenApproval(t *testing.T) {
 
 	// Asked again, the card says what the agent has changed.
 	g.ok("move_joints", turn, nil)
-	require.Equal(t, "1 body added by the agent (far)", g.fact("Scene"))
+	require.Equal(t, `1 body added by the agent ("far")`, g.fact("Scene"))
 	g.ok("scene_remove", `{"name":"far"}`, nil)
 	g.ok("home", `{}`, nil)
 	require.Empty(t, g.fact("Scene"), "it is as it was at the start")
@@ -188,6 +216,12 @@ func TestSceneEditsThatAreRefused(t *testing.T) {
 		"a link's name":         {body("gripper_link", at, ball), gate.CodeInvalidArgument},
 		"no name":               {body("", at, ball), gate.CodeInvalidArgument},
 		"a name with a newline": {body("a\nb", at, ball), gate.CodeInvalidArgument},
+		"a quoted name":         {body(`a" b`, at, ball), gate.CodeInvalidArgument},
+		"another quote":         {body("a” b", at, ball), gate.CodeInvalidArgument},
+		"a backtick":            {body("a` b", at, ball), gate.CodeInvalidArgument},
+		"a blank name":          {body(" ", at, ball), gate.CodeInvalidArgument},
+		"a blank before":        {body(" ok", at, ball), gate.CodeInvalidArgument},
+		"a blank behind":        {body("ok ", at, ball), gate.CodeInvalidArgument},
 		"two shapes":            {body("x", at, `{"sphere":{"radius":0.05},"box":{"size":[1,1,1]}}`), gate.CodeInvalidArgument},
 		"no shape":              {body("x", at, `{}`), gate.CodeInvalidArgument},
 		"a mesh":                {body("x", at, `{"mesh":{"file":"/etc/passwd"}}`), gate.CodeInvalidArgument},

@@ -72,9 +72,14 @@ func rehearseOut() *gate.Schema {
 	return gate.Obj(gate.Req("duration_s", gate.Num().In("s")), gate.Req("rehearsal", rehearsalOut()))
 }
 
+func unreferencedOut() gate.Property {
+	return gate.Opt("unreferenced", texts("joints whose position isn't known until reference has found their switch"))
+}
+
 func motionOut() *gate.Schema {
 	return gate.Obj(
 		gate.Opt("positions", byJoint("measured at the end, rad or m; left out where nothing could be measured")),
+		unreferencedOut(),
 		gate.Req("duration_s", gate.Num().In("s").Desc("from the first actuation to measured rest")),
 		gate.Opt("max_tracking_error", gate.Num().Desc("largest |measured - setpoint| of any joint, rad or m")),
 		gate.Opt("tip", poseOut()),
@@ -102,6 +107,7 @@ func commandOut() *gate.Schema {
 		gate.Opt("enabled", gate.Bool().Desc("torque is on")),
 		gate.Opt("estopped", gate.Bool().Desc("the e-stop is latched")),
 		gate.Opt("positions", byJoint("measured at the end, rad or m")),
+		unreferencedOut(),
 		gate.Opt("actuators", gate.MapOf(actuatorValueOut(), 0, 0).Desc("values after it, by name")),
 		gate.Opt("measured_at", when("when that was measured")),
 		gate.Req("duration_s", gate.Num().In("s")),
@@ -129,7 +135,7 @@ func stateOut() *gate.Schema {
 		gate.Req("enabled", gate.Bool().Desc("torque is on")),
 		gate.Req("estopped", gate.Bool().Desc("the e-stop is latched")),
 		gate.Opt("held", text("the body in the gripper")),
-		gate.Opt("unreferenced", texts("joints whose position isn't known until reference has found their switch")),
+		unreferencedOut(),
 		gate.Opt("actuators", gate.MapOf(actuatorValueOut(), 0, 0).Desc("values of what stands beside the joints, by name")),
 		gate.Req("faults", gate.Arr(fault, 0, 0)),
 	)
@@ -196,9 +202,9 @@ func actuatorsOut() *gate.Schema {
 	), 0, 0)))
 }
 
-func sceneOut() *gate.Schema {
+func shapeOut(more ...gate.Property) *gate.Schema {
 	round := gate.Obj(gate.Req("radius", gate.Num().In("m")), gate.Req("length", gate.Num().In("m")))
-	fields := []gate.Property{
+	return gate.Obj(append([]gate.Property{
 		gate.Req("name", text("")),
 		gate.Req("pose", gate.Obj(gate.Req("xyz", vec(3, "m", "in the root frame")), gate.Req("quat_wxyz", vec(4, "", "")))),
 		gate.Req("geometry", gate.Obj(
@@ -207,13 +213,29 @@ func sceneOut() *gate.Schema {
 			gate.Opt("sphere", gate.Obj(gate.Req("radius", gate.Num().In("m")))),
 			gate.Opt("mesh", gate.Obj(gate.Req("triangles", gate.Int()))),
 		)),
-	}
+	}, more...)...)
+}
+
+func bodyOut() *gate.Schema { return shapeOut(gate.Req("movable", gate.Bool())) }
+
+func sceneHashOut() gate.Property { return gate.Req("hash", text("SHA-256 of the content, hex")) }
+
+func sceneOut() *gate.Schema {
 	return gate.Obj(
 		gate.Req("name", text("")),
-		gate.Req("hash", text("SHA-256 of the content, hex")),
-		gate.Req("bodies", gate.Arr(gate.Obj(append(fields[:3:3], gate.Req("movable", gate.Bool()))...), 0, 0)),
-		gate.Req("guarded_zones", gate.Arr(gate.Obj(fields...), 0, 0)),
+		sceneHashOut(),
+		gate.Req("bodies", gate.Arr(bodyOut(), 0, 0)),
+		gate.Req("guarded_zones", gate.Arr(shapeOut(), 0, 0)),
 		gate.Opt("changed", text("what of it the agent has changed since the start")),
 		gate.Req("editable", gate.Bool().Desc("whether scene_add and scene_remove may change it")),
+	)
+}
+
+func sceneEditOut() *gate.Schema {
+	return gate.Obj(
+		gate.Req("body", bodyOut().Desc("that was added or taken out")),
+		gate.Req("bodies", gate.Int().Desc("how many the scene has now; scene_describe tells them")),
+		gate.Req("guarded_zones", gate.Int().Desc("how many the scene has")),
+		sceneHashOut(),
 	)
 }

@@ -65,7 +65,7 @@ func (v *view) startContact(start, end []float64) string {
 
 func contactText(c *robot.Clearance) string {
 	if c.Distance < 0 {
-		return fmt.Sprintf("%s in contact with %s, %.1f mm deep", c.A, c.B, -1e3*c.Distance)
+		return fmt.Sprintf("%s in contact with %s, %.1f mm deep", onCard(c.A), onCard(c.B), -1e3*c.Distance)
 	}
-	return fmt.Sprintf("%s only %.1f mm from %s", c.A, 1e3*c.Distance, c.B)
+	return fmt.Sprintf("%s only %.1f mm from %s", onCard(c.A), 1e3*c.Distance, onCard(c.B))
 }

@@ -19,8 +19,8 @@ func (p *Planner) Tools() []gate.Tool {
 		p.read("plan_path", "Plans and rehearses straight lines of the tool through waypoints without asking anybody and without moving; execute_plan asks for it.", pathArgs(), planOut(), p.planPath),
 		p.read("rehearse", "Rehearses a motion from where the robot is now, without asking anybody and without moving: one of plan_id, positions, gripper, home, jog, drive or reference.", rehearseArgs(), rehearseOut(), p.rehearse),
 
-		p.write("scene_add", "Adds a body to a simulated robot's scene; motions then keep clear of it.", bodyArgs(), sceneOut(), p.sceneAdd),
-		p.write("scene_remove", "Takes a body out of a simulated robot's scene.", bodyNameArgs(), sceneOut(), p.sceneRemove),
+		p.write("scene_add", "Adds a body to a simulated robot's scene; motions then keep clear of it.", bodyArgs(), sceneEditOut(), p.sceneAdd),
+		p.write("scene_remove", "Takes a body out of a simulated robot's scene.", bodyNameArgs(), sceneEditOut(), p.sceneRemove),
 
 		p.physical("move_joints", "Moves joints to target positions.", "Moves the named joints of the arm.", jointsArgs(), p.prepareJoints),
 		p.physical("move_pose", "Moves the tool to a pose: a position, and if given an orientation or the direction of the tool's axis.", "Moves the arm so that its tool reaches a pose.", poseArgs(), p.preparePose),

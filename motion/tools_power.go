@@ -44,13 +44,13 @@ func (p *Planner) prepareTorqueOff(ctx context.Context, _ gate.Call, a *arm) (*c
 		return nil, robot.Errf(robot.CodeBusy, a.name, "the robot is moving; stop it first")
 	}
 	facts := []gate.Fact{{Label: "Warning", Text: "the arm sinks under its own weight until something holds it"}}
-	if q := where(st); q != nil {
+	if q := where(st); q != nil && a.tipIsKnown(st) {
 		if h := a.lowestDrop(q); h > 0 {
 			facts = append(facts, gate.Fact{Label: "Height", Text: fmt.Sprintf("the tool is %.3f m above the root frame's origin", h)})
 		}
 	}
 	if st.Held != "" {
-		facts = append(facts, gate.Fact{Label: "Held", Text: st.Held + " may be dropped"})
+		facts = append(facts, gate.Fact{Label: "Held", Text: onCard(st.Held) + " may be dropped"})
 	}
 	return newCommandAction(a, robot.Command{Kind: robot.TorqueOff}, st, facts), nil
 }

@@ -60,19 +60,14 @@ func (p *Planner) readState(ctx context.Context, _ gate.Call, a *arm) (any, erro
 		return nil, err
 	}
 	out := stateResult{
-		Positions: byName(a.info.Joints, st.Positions), Velocities: byName(a.info.Joints, st.Velocities),
-		Efforts: byName(a.info.Joints, st.Efforts), MeasuredAt: st.MeasuredAt, AgeS: p.now().Sub(st.MeasuredAt).Seconds(),
+		Velocities: byName(a.info.Joints, st.Velocities),
+		Efforts:    byName(a.info.Joints, st.Efforts), MeasuredAt: st.MeasuredAt, AgeS: p.now().Sub(st.MeasuredAt).Seconds(),
 		Moving: st.Moving, Mode: a.info.Mode, Backend: a.info.Backend, Enabled: st.Enabled, EStopped: st.EStopped,
 		Held: st.Held, Faults: append([]robot.Fault{}, st.Faults...),
-		Unreferenced: a.unreferencedNames(st), Actuators: a.actuatorValues(st),
+		Tip: a.knownTip(st), Actuators: a.actuatorValues(st),
 	}
-	for _, n := range out.Unreferenced {
-		delete(out.Positions, n) // a count of steps from nowhere isn't a position
-	}
-	if len(st.Positions) == a.Model.DoF() && len(out.Unreferenced) == 0 {
-		tip := a.tipPose(st.Positions)
-		out.Tip = &tip
-	} else if st.Positions == nil && len(st.Setpoints) == a.Model.DoF() {
+	out.Positions, out.Unreferenced = a.known(st)
+	if st.Positions == nil && len(st.Setpoints) == a.Model.DoF() {
 		out.Setpoints = map[string]setpointResult{}
 		for i, n := range a.info.Joints {
 			out.Setpoints[n] = setpointResult{Value: st.Setpoints[i]}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/go-gl/mathgl/mgl64"
 
@@ -32,6 +33,26 @@ func (e edits) with(name string) edits {
 		return e
 	}
 	return append(slices.Clone(e), name)
+}
+
+// quoted lists names so that none can be taken for what stands around it.
+func quoted(names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = strconv.Quote(n)
+	}
+	return strings.Join(out, ", ")
+}
+
+// onCard is a name as a card has it: as it is where it reads as one word, else quoted,
+// so that what an agent called a body can't be taken for the card's own words.
+func onCard(name string) string {
+	for _, c := range name {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-.", c) {
+			return strconv.Quote(name)
+		}
+	}
+	return name
 }
 
 // text says what of a scene the agent has changed since the start, "" for nothing.
@@ -64,7 +85,7 @@ func (e edits) text(start, now *robot.Scene) string {
 		what  string
 	}{{added, "added"}, {removed, "removed"}, {changed, "replaced"}} {
 		if len(p.names) > 0 {
-			parts = append(parts, countText(len(p.names), p.what, len(parts) == 0)+" ("+strings.Join(p.names, ", ")+")")
+			parts = append(parts, countText(len(p.names), p.what, len(parts) == 0)+" ("+quoted(p.names)+")")
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -98,10 +119,25 @@ func (a *arm) edited(scene *robot.Scene) string {
 	return e.text(&a.Scene, scene)
 }
 
-func (a *arm) noteEdit(name string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.edits = a.edits.with(name)
+// change runs an edit of a body, one at a time. It is noted before it is made, so
+// that no plan is made in the changed scene whose card doesn't say so, and taken
+// back where it is refused.
+func (a *arm) change(name string, edit func() error) error {
+	a.editing.Lock()
+	defer a.editing.Unlock()
+	note := func(set func(edits) edits) (before edits) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		before = a.edits
+		a.edits = set(before)
+		return before
+	}
+	before := note(func(e edits) edits { return e.with(name) })
+	err := edit()
+	if err != nil {
+		note(func(edits) edits { return before })
+	}
+	return err
 }
 
 // editable refuses changes of a scene that isn't the agent's to change.
@@ -133,19 +169,21 @@ func (p *Planner) sceneAdd(_ context.Context, call gate.Call, a *arm) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	now := a.sceneNow()
-	next, err := robot.NewScene(now.Name, append(slices.Clone(now.Bodies), b), now.Zones)
+	err = a.change(b.Name, func() error {
+		now := a.sceneNow()
+		next, err := robot.NewScene(now.Name, append(slices.Clone(now.Bodies), b), now.Zones)
+		if err != nil {
+			return err
+		}
+		if err := next.CheckNames(a.Model.Description); err != nil {
+			return err
+		}
+		return a.Edit.AddBody(b)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := next.CheckNames(a.Model.Description); err != nil {
-		return nil, err
-	}
-	if err := a.Edit.AddBody(b); err != nil {
-		return nil, err
-	}
-	a.noteEdit(b.Name)
-	return a.sceneResult(), nil
+	return a.editResult(&b), nil
 }
 
 func (p *Planner) sceneRemove(_ context.Context, call gate.Call, a *arm) (any, error) {
@@ -162,14 +200,20 @@ func (p *Planner) sceneRemove(_ context.Context, call gate.Call, a *arm) (any, e
 	if slices.ContainsFunc(now.Zones, func(z robot.Zone) bool { return z.Name == in.Name }) {
 		return nil, robot.Errf(robot.CodeNotSupported, "name", "%q is a guarded zone; zones are the operator's", in.Name)
 	}
-	if !slices.ContainsFunc(now.Bodies, func(b robot.Body) bool { return b.Name == in.Name }) {
-		return nil, robot.Errf(robot.CodeInvalidArgument, "name", "the scene has no body %q", in.Name)
-	}
-	if err := a.Edit.RemoveBody(in.Name); err != nil {
+	var was robot.Body
+	err = a.change(in.Name, func() error {
+		now := a.sceneNow()
+		i := slices.IndexFunc(now.Bodies, func(b robot.Body) bool { return b.Name == in.Name })
+		if i < 0 {
+			return robot.Errf(robot.CodeInvalidArgument, "name", "the scene has no body %q", in.Name)
+		}
+		was = now.Bodies[i]
+		return a.Edit.RemoveBody(in.Name)
+	})
+	if err != nil {
 		return nil, err
 	}
-	a.noteEdit(in.Name)
-	return a.sceneResult(), nil
+	return a.editResult(&was), nil
 }
 
 func (p *Planner) sceneDescribe(_ context.Context, _ gate.Call, a *arm) (any, error) {
@@ -243,6 +287,24 @@ type sceneResult struct {
 	Editable bool          `json:"editable"`
 }
 
+func bodyResult(b *robot.Body) shapeResult {
+	return shapeResult{Name: b.Name, Pose: scenePoseOf(b.Pose), Geometry: geometryOf(b.Geometry), Movable: &b.Movable}
+}
+
+// editResult is the body that was added or taken out and what the scene has since:
+// the whole of it is scene_describe's to tell, lest many edits answer at length.
+type editResult struct {
+	Body   shapeResult `json:"body"`
+	Bodies int         `json:"bodies"`
+	Zones  int         `json:"guarded_zones"`
+	Hash   string      `json:"hash"`
+}
+
+func (a *arm) editResult(b *robot.Body) editResult {
+	s := a.sceneNow()
+	return editResult{Body: bodyResult(b), Bodies: len(s.Bodies), Zones: len(s.Zones), Hash: hex.EncodeToString(s.Hash[:])}
+}
+
 func (a *arm) sceneResult() sceneResult {
 	s := a.sceneNow()
 	out := sceneResult{
@@ -250,8 +312,7 @@ func (a *arm) sceneResult() sceneResult {
 		Changed: a.edited(s), Editable: a.editable() == nil,
 	}
 	for i := range s.Bodies {
-		b := &s.Bodies[i]
-		out.Bodies = append(out.Bodies, shapeResult{Name: b.Name, Pose: scenePoseOf(b.Pose), Geometry: geometryOf(b.Geometry), Movable: &b.Movable})
+		out.Bodies = append(out.Bodies, bodyResult(&s.Bodies[i]))
 	}
 	for i := range s.Zones {
 		z := &s.Zones[i]

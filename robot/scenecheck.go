@@ -128,6 +128,14 @@ func badSceneName(s string) string {
 		if !unicode.IsPrint(c) {
 			return fmt.Sprintf("the name %q holds characters that can't be shown", s)
 		}
+		// A card quotes names, and a quote in one could end it for who reads it.
+		if c == '`' || unicode.Is(unicode.Quotation_Mark, c) {
+			return fmt.Sprintf("the name %q holds the quote character %c", s, c)
+		}
+	}
+	// " a" and "a" look the same; no other blank can be shown.
+	if s[0] == ' ' || s[len(s)-1] == ' ' {
+		return fmt.Sprintf("the name %q begins or ends with a blank", s)
 	}
 	return ""
 }
