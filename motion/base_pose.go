@@ -35,8 +35,11 @@ func (p *Planner) baseThrough(ctx context.Context, a *arm, st robot.State, v *vi
 		if at, err = after(v, at, more); err != nil {
 			return nil, err
 		}
+		if err := a.onTarget(at, &targets[k]); err != nil {
+			return nil, err
+		}
 	}
-	return p.arcs(ctx, a, st, v, from, arcs, scale, facts)
+	return p.arcs(ctx, a, st, v, from, arcs, scale, goal{target: &targets[len(targets)-1]}, facts)
 }
 
 // after is where a base is at the end of arcs.

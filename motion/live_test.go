@@ -37,8 +37,14 @@ func (b *live) State(ctx context.Context) (robot.State, error) {
 // fixed is a rehearser whose record doesn't follow what it rehearses.
 type fixed struct{ robot.Rehearsal }
 
-func (r *fixed) Rehearse(context.Context, robot.State, robot.Motion) (robot.Rehearsal, error) {
-	return r.Rehearsal, nil
+func (r *fixed) Rehearse(_ context.Context, _ robot.State, m robot.Motion) (robot.Rehearsal, error) {
+	rec, end := r.Rehearsal, m.Trajectory.End()
+	rec.Trace = append(append([][]float64(nil), rec.Trace...), end) // it comes to rest where it should
+	rec.Joints = append([]robot.JointRehearsal(nil), rec.Joints...)
+	for i := range rec.Joints {
+		rec.Joints[i].End = end[i]
+	}
+	return rec, nil
 }
 
 func newLive(t *testing.T, o rigOptions) (*rig, *live, *fixed) {

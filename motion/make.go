@@ -38,6 +38,7 @@ type course struct {
 	timed func(scale float64) (robot.Trajectory, error)
 	grip  *robot.Grip
 	seek  *robot.Seek
+	goal  goal
 	whole bool        // it isn't made of straight lines that were checked one by one
 	facts []gate.Fact // what its card says beside what every motion's says
 	// found, if set, says more of it once it has been rehearsed.
@@ -57,8 +58,8 @@ func scaleOf(scale *float64) float64 {
 }
 
 // move plans from one configuration to another.
-func (p *Planner) move(ctx context.Context, a *arm, st robot.State, from, to []float64, scale *float64, grip *robot.Grip) (*moveAction, error) {
-	v, err := a.view(st, grip != nil)
+func (p *Planner) move(ctx context.Context, a *arm, st robot.State, from, to []float64, scale *float64, c course) (*moveAction, error) {
+	v, err := a.view(st, c.grip != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,8 @@ func (p *Planner) move(ctx context.Context, a *arm, st robot.State, from, to []f
 	if err != nil {
 		return nil, err
 	}
-	return p.through(ctx, a, st, v, path, scale, course{grip: grip})
+	c.goal.joints, c.goal.turns = to, true
+	return p.through(ctx, a, st, v, path, scale, c)
 }
 
 // through makes a course of straight lines in joint space.
@@ -78,8 +80,8 @@ func (p *Planner) through(ctx context.Context, a *arm, st robot.State, v *view, 
 }
 
 // along makes a course of curves in joint space.
-func (p *Planner) along(ctx context.Context, a *arm, st robot.State, v *view, curves []trajectory.Curve, scale *float64, facts []gate.Fact) (*moveAction, error) {
-	return p.finish(ctx, a, st, v, course{whole: true, facts: facts, timed: func(scale float64) (robot.Trajectory, error) {
+func (p *Planner) along(ctx context.Context, a *arm, st robot.State, v *view, curves []trajectory.Curve, scale *float64, g goal, facts []gate.Fact) (*moveAction, error) {
+	return p.finish(ctx, a, st, v, course{whole: true, goal: g, facts: facts, timed: func(scale float64) (robot.Trajectory, error) {
 		return trajectory.ThroughCurves(a.info.Joints, a.Model.Limits, curves, scale)
 	}}, scaleOf(scale))
 }
@@ -113,6 +115,9 @@ func (p *Planner) finish(ctx context.Context, a *arm, st robot.State, v *view, c
 	if d := t.Duration(); !(d <= maxDuration) {
 		return nil, c.tooLong(d, scale)
 	}
+	if err := a.reached(t.End(), c.goal); err != nil {
+		return nil, err
+	}
 	m := robot.Motion{
 		Epoch: st.StopEpoch, Trajectory: t,
 		StartTolerance: a.startTolerance(), MaxDeviation: a.maxDeviation(), Grip: c.grip, Seek: c.seek,
@@ -130,6 +135,9 @@ func (p *Planner) finish(ctx context.Context, a *arm, st robot.State, v *view, c
 		return nil, err
 	}
 	if err := watchable(r, a.Model.DoF()); err != nil {
+		return nil, err
+	}
+	if err := a.rested(r, m); err != nil {
 		return nil, err
 	}
 	if c.seek == nil { // where a search begins isn't known

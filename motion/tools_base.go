@@ -76,9 +76,13 @@ func (p *Planner) drive(ctx context.Context, a *arm, in driveInput, ready bool) 
 	if _, err := v.planner.Drive(ctx, from, []planning.Arc{arc(cruise)}); err != nil {
 		return nil, err
 	}
+	to, err := after(v, from, []planning.Arc{arc(cruise)})
+	if err != nil {
+		return nil, err
+	}
 	facts := []gate.Fact{{Label: "Drives", Text: fmt.Sprintf("%s, at %.3f m/s and %.3f rad/s in %.2f s",
 		arcText(b, arc(cruise)), in.Linear, in.Angular, in.Duration)}}
-	return p.finish(ctx, a, st, v, course{timed: once(t), whole: true, facts: facts}, 1)
+	return p.finish(ctx, a, st, v, course{timed: once(t), whole: true, goal: goal{joints: to}, facts: facts}, 1)
 }
 
 // nearest turns the fraction of the speed that would do into the arguments' own words.
@@ -117,12 +121,12 @@ func pick(first bool, a, b string) string {
 }
 
 // arcs drives a base along arcs, from rest to rest each.
-func (p *Planner) arcs(ctx context.Context, a *arm, st robot.State, v *view, from []float64, arcs []planning.Arc, scale *float64, facts []gate.Fact) (*moveAction, error) {
+func (p *Planner) arcs(ctx context.Context, a *arm, st robot.State, v *view, from []float64, arcs []planning.Arc, scale *float64, g goal, facts []gate.Fact) (*moveAction, error) {
 	curves, err := v.planner.Drive(ctx, from, arcs)
 	if err != nil {
 		return nil, err
 	}
-	return p.along(ctx, a, st, v, curves, scale, append(facts, drives(a.Model.Base, arcs)))
+	return p.along(ctx, a, st, v, curves, scale, g, append(facts, drives(a.Model.Base, arcs)))
 }
 
 func drives(b *robot.Base, arcs []planning.Arc) gate.Fact {
@@ -131,6 +135,16 @@ func drives(b *robot.Base, arcs []planning.Arc) gate.Fact {
 		parts[k] = arcText(b, arcs[k])
 	}
 	return gate.Fact{Label: "Drives", Text: strings.Join(parts, ", then ")}
+}
+
+// wheelGoal is where wheels have to end; the base goes where they take it.
+func (a *arm) wheelGoal(to []float64) goal {
+	b := a.Model.Base
+	end := append([]float64(nil), to...)
+	for _, i := range [...]int{b.X, b.Y, b.Yaw} {
+		end[i] = math.NaN()
+	}
+	return goal{joints: end}
 }
 
 // isWheel reports whether active joint i is one of a base's wheels.
@@ -204,5 +218,7 @@ func (p *Planner) baseHome(ctx context.Context, a *arm, st robot.State, v *view,
 			curves = append(curves, trajectory.Line{From: path[k-1], To: path[k]})
 		}
 	}
-	return p.along(ctx, a, st, v, curves, scale, []gate.Fact{drives(b, arcs)})
+	end := append([]float64(nil), home...)
+	end[b.Left], end[b.Right] = math.NaN(), math.NaN()
+	return p.along(ctx, a, st, v, curves, scale, goal{joints: end, turns: true}, []gate.Fact{drives(b, arcs)})
 }

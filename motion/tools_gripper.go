@@ -45,5 +45,5 @@ func (p *Planner) grip(ctx context.Context, a *arm, position float64, maxEffort,
 	from := a.startOf(st)
 	to := append([]float64(nil), from...)
 	to[g.Joint] = g.Closed + position*(g.Open-g.Closed)
-	return p.move(ctx, a, st, from, to, scale, &robot.Grip{MaxEffort: effort})
+	return p.move(ctx, a, st, from, to, scale, course{grip: &robot.Grip{MaxEffort: effort}})
 }

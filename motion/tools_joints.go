@@ -63,9 +63,9 @@ func (p *Planner) toJoints(ctx context.Context, a *arm, positions map[string]flo
 		if err != nil {
 			return nil, err
 		}
-		return p.arcs(ctx, a, st, v, from, []planning.Arc{arc}, scale, nil)
+		return p.arcs(ctx, a, st, v, from, []planning.Arc{arc}, scale, a.wheelGoal(to), nil)
 	}
-	return p.move(ctx, a, st, from, to, scale, nil)
+	return p.move(ctx, a, st, from, to, scale, course{})
 }
 
 func (p *Planner) toHome(ctx context.Context, a *arm, scale *float64, ready bool) (*moveAction, error) {
@@ -80,7 +80,7 @@ func (p *Planner) toHome(ctx context.Context, a *arm, scale *float64, ready bool
 		}
 		return p.baseHome(ctx, a, st, v, a.startOf(st), scale)
 	}
-	return p.move(ctx, a, st, a.startOf(st), a.Model.Home, scale, nil)
+	return p.move(ctx, a, st, a.startOf(st), a.Model.Home, scale, course{})
 }
 
 type jogInput struct {
@@ -117,7 +117,7 @@ func (p *Planner) jog(ctx context.Context, a *arm, joint string, delta float64, 
 	}
 	if a.isWheel(i) {
 		arc := planning.Arc{Left: to[a.Model.Base.Left] - from[a.Model.Base.Left], Right: to[a.Model.Base.Right] - from[a.Model.Base.Right]}
-		return p.arcs(ctx, a, st, v, from, []planning.Arc{arc}, scale, nil)
+		return p.arcs(ctx, a, st, v, from, []planning.Arc{arc}, scale, a.wheelGoal(to), nil)
 	}
 	if a.isInside(from) {
 		if l := a.Model.Limits[i]; l.Bounded && !(to[i] >= l.Lower && to[i] <= l.Upper) {
@@ -128,13 +128,13 @@ func (p *Planner) jog(ctx context.Context, a *arm, joint string, delta float64, 
 		}
 	}
 	path := [][]float64{from, to}
-	if math.Abs(delta) <= math.Pi || a.Model.Limits[i].Bounded {
+	if math.Abs(delta) < halfTurn || a.Model.Limits[i].Bounded {
 		// Beyond half a turn a path to a configuration would take the shorter way.
 		if path, err = v.planner.JointPath(ctx, from, to, p.rng(from, to)); err != nil {
 			return nil, err
 		}
 	}
-	return p.through(ctx, a, st, v, path, scale, course{whole: true})
+	return p.through(ctx, a, st, v, path, scale, course{whole: true, goal: goal{joints: to}})
 }
 
 // jogBeyond refuses a jog beyond a limit of joint i, with the largest one that way
@@ -169,6 +169,9 @@ func (a *arm) jogBeyond(v *view, from []float64, i int, delta float64) error {
 	}
 	return e
 }
+
+// halfTurn is below half a turn, rad, by more than rounding.
+const halfTurn = math.Pi - 1e-6
 
 // jogSteps is how often the free part of a jog is halved: to a part of 4096.
 const jogSteps = 12

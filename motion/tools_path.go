@@ -64,7 +64,7 @@ func (p *Planner) pathAction(ctx context.Context, call gate.Call, a *arm, ready 
 	if err != nil {
 		return nil, err
 	}
-	return p.along(ctx, a, st, v, curves, in.SpeedScale, facts)
+	return p.along(ctx, a, st, v, curves, in.SpeedScale, goal{target: &targets[len(targets)-1]}, facts)
 }
 
 // pathText says how long a path is.

@@ -57,7 +57,7 @@ func (p *Planner) poseAction(ctx context.Context, call gate.Call, a *arm, ready 
 	if err != nil {
 		return nil, err
 	}
-	return p.move(ctx, a, st, from, sol.Q, in.SpeedScale, nil)
+	return p.move(ctx, a, st, from, sol.Q, in.SpeedScale, course{goal: goal{target: &target}})
 }
 
 // unitTolerance is how far a given quaternion's or axis' norm may be from 1

@@ -59,7 +59,7 @@ func (p *Planner) reference(ctx context.Context, a *arm, in referenceInput, read
 	if err != nil {
 		return nil, err
 	}
-	return p.finish(ctx, a, st, v, course{timed: once(t), seek: seek, facts: a.searchFacts(ref, st), found: func(r *robot.Rehearsal) []gate.Fact {
+	return p.finish(ctx, a, st, v, course{timed: once(t), seek: seek, goal: goal{joints: to}, facts: a.searchFacts(ref, st), found: func(r *robot.Rehearsal) []gate.Fact {
 		if ref.Joint >= len(r.Joints) {
 			return nil
 		}

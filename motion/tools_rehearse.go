@@ -75,5 +75,11 @@ func (p *Planner) again(ctx context.Context, call gate.Call, a *arm, id string) 
 	if fresh.rehearsal, err = a.Rehearser.Rehearse(ctx, st, act.motion); err != nil {
 		return nil, err
 	}
+	if err := watchable(fresh.rehearsal, a.Model.DoF()); err != nil {
+		return nil, err
+	}
+	if err := a.rested(fresh.rehearsal, act.motion); err != nil {
+		return nil, err
+	}
 	return &fresh, nil
 }
