@@ -14,8 +14,10 @@ type permit struct {
 	expiry  time.Time
 	decided time.Time
 	boot    time.Duration // boot clock when it was asked
-	claims  int
-	row     bool // there is a stored request to finish
+	secret  Secret        // of the stored request, as it was shown
+	claims  int           // how often it had been claimed by then
+	lease   Lease         // of the claim
+	row     bool          // there is a stored request to finish
 }
 
 // verdict is how a question ended.
@@ -92,7 +94,7 @@ func (g *Gate) ask(ctx context.Context, c *call, p *plan) (permit, Answer, bool)
 		err = Errf(CodeInternal, "snapshot", "there is none")
 	}
 	if err == nil {
-		_, err = guard("requests", func() (struct{}, error) { return struct{}{}, g.cfg.Requests.Open(ctx, req.Clone(), snapshot) })
+		m.secret, err = guard("requests", func() (Secret, error) { return g.cfg.Requests.Open(ctx, req.Clone(), snapshot) })
 	}
 	if err != nil {
 		return refused(asError(err, CodeInternal))
@@ -110,9 +112,7 @@ func (g *Gate) ask(ctx context.Context, c *call, p *plan) (permit, Answer, bool)
 		v = verdict{err: asError(err, CodeInternal), state: RequestWithdrawn}
 	}
 	if v.allowed {
-		m.claims, err = guard("requests", func() (int, error) {
-			return g.cfg.Requests.Claim(ctx, c.id, g.cfg.Worker, g.approverName(), m.decided)
-		})
+		m.lease, err = g.claim(ctx, c, m)
 		if err == nil {
 			return m, Answer{}, true
 		}
@@ -125,6 +125,16 @@ func (g *Gate) ask(ctx context.Context, c *call, p *plan) (permit, Answer, bool)
 	a := c.refuse(v.err)
 	g.finishRequest(c, v.state, a)
 	return permit{}, a, false
+}
+
+// claim takes the stored request for this process.
+func (g *Gate) claim(ctx context.Context, c *call, m permit) (Lease, error) {
+	return guard("requests", func() (Lease, error) {
+		return g.cfg.Requests.Claim(ctx, Claim{
+			ID: c.id, Digest: m.digest, Secret: m.secret, Claims: m.claims,
+			Worker: g.cfg.Worker, Decider: g.approverName(), Now: m.decided,
+		})
+	})
 }
 
 // decide waits for the approver's word, and no longer than the question may stay

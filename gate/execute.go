@@ -89,7 +89,7 @@ func (g *Gate) inLane(ctx context.Context, c *call, p *plan, m permit) Answer {
 	}
 	if m.row {
 		_, err := guard("requests", func() (struct{}, error) {
-			return struct{}{}, g.cfg.Requests.Start(ctx, c.id, g.cfg.Worker, m.claims, g.cfg.Now())
+			return struct{}{}, g.cfg.Requests.Start(ctx, m.lease, g.cfg.Now())
 		})
 		if err != nil {
 			return c.refuse(asError(err, CodeInternal))

@@ -24,28 +24,28 @@ type failing struct {
 	opened                     func()
 }
 
-func (f *failing) Open(ctx context.Context, r gate.Request, snap []byte) error {
+func (f *failing) Open(ctx context.Context, r gate.Request, snap []byte) (gate.Secret, error) {
 	if f.opened != nil {
 		f.opened()
 	}
 	if f.open != nil {
-		return f.open
+		return gate.Secret{}, f.open
 	}
 	return f.Requests.Open(ctx, r, snap)
 }
 
-func (f *failing) Claim(ctx context.Context, id, w, d string, now time.Time) (int, error) {
+func (f *failing) Claim(ctx context.Context, c gate.Claim) (gate.Lease, error) {
 	if f.claim != nil {
-		return 0, f.claim
+		return gate.Lease{}, f.claim
 	}
-	return f.Requests.Claim(ctx, id, w, d, now)
+	return f.Requests.Claim(ctx, c)
 }
 
-func (f *failing) Start(ctx context.Context, id, w string, n int, now time.Time) error {
+func (f *failing) Start(ctx context.Context, l gate.Lease, now time.Time) error {
 	if f.start != nil {
 		return f.start
 	}
-	return f.Requests.Start(ctx, id, w, n, now)
+	return f.Requests.Start(ctx, l, now)
 }
 
 func (f *failing) Finish(ctx context.Context, id string, s gate.RequestState, a []byte) error {
