@@ -251,6 +251,9 @@ func (m *Memory) Recover(_ context.Context, worker string, now time.Time) (gate.
 			r.rec.State, r.rec.Decision, r.rec.Decider = gate.RequestPending, 0, ""
 			r.worker, r.lease = "", time.Time{}
 		}
+		if r.rec.State == gate.RequestPending && r.asked.id != at.id {
+			r.asked = at
+		}
 	}
 	return out, nil
 }

@@ -177,7 +177,7 @@ func remove(path string) error {
 func (s *SQLite) prepare(ctx context.Context) error {
 	for _, q := range []string{
 		sqlInsert, sqlSecret, sqlClaim, sqlRenew, sqlStart, sqlReplaced, sqlFinishOpen, sqlFinishStarted, sqlExpire,
-		sqlExpireAll, sqlPurge, sqlUnknown, sqlReopen, sqlGet, sqlPending, sqlLeft,
+		sqlExpireAll, sqlPurge, sqlUnknown, sqlReopen, sqlRebase, sqlGet, sqlPending, sqlLeft,
 	} {
 		st, err := s.conn.PrepareContext(ctx, q)
 		if err != nil {

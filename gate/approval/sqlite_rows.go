@@ -101,6 +101,7 @@ func rowArgs(req gate.Request, snapshot []byte, secret gate.Secret, now reading)
 func (r reading) args() []any {
 	return []any{
 		sql.Named("now", r.wall.UnixNano()), sql.Named("boot", r.boot.Nanoseconds()), sql.Named("boot_id", r.id),
+		sql.Named("slack", clockSlack.Nanoseconds()),
 	}
 }
 

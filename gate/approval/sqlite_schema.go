@@ -64,10 +64,10 @@ var schema = []string{
 const (
 	// alive: the logical expiry hasn't passed, by no clock.
 	sqlAlive = `(expiry > @now AND CASE WHEN @boot_id <> '' AND opened_boot_id = @boot_id
-    THEN @boot - opened_boot < expiry - opened ELSE opened <= @now END)`
+    THEN @boot - opened_boot < expiry - opened ELSE opened <= @now + @slack END)`
 	// leased: the lease hasn't run out, by no clock.
 	sqlLeased = `(lease > @now AND CASE WHEN @boot_id <> '' AND lease_boot_id = @boot_id
-    THEN @boot - renewed_boot < lease - renewed ELSE renewed <= @now END)`
+    THEN @boot - renewed_boot < lease - renewed ELSE renewed <= @now + @slack END)`
 	// held: a lease in force on a request that is alive.
 	sqlHeld = `id = @id AND state = 'claimed' AND worker = @worker AND claims = @claims AND ` + sqlLeased + ` AND ` + sqlAlive
 )
@@ -112,6 +112,11 @@ WHERE id = @id AND (state = 'pending' OR (state = 'claimed' AND @state <> 'rejec
 
 	sqlReopen = `UPDATE requests SET state = 'pending', worker = '', decision = 0, decider = '', lease = 0
 WHERE state = 'claimed' AND worker <> @worker`
+
+	// The clock that nobody can set counts on from here for what was opened in an
+	// earlier start of the machine, of which only the clock on the wall can tell.
+	sqlRebase = `UPDATE requests SET opened = @now, opened_boot = @boot, opened_boot_id = @boot_id
+WHERE state = 'pending' AND opened_boot_id <> @boot_id`
 )
 
 // The reads. Columns are in the order of scanLight.

@@ -374,7 +374,8 @@ func (s *SQLite) Recover(ctx context.Context, worker string, now time.Time) (gat
 				return err
 			}
 		}
-		return nil
+		_, err = s.change(ctx, sqlRebase, at.args()...)
+		return err
 	})
 	if err != nil {
 		return gate.Recovered{}, err

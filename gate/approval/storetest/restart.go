@@ -109,4 +109,17 @@ func (x *suite) reboot() {
 	require.Equal(x, gate.RequestExpired, x.state("b"), "and stays so")
 	x.clock.Advance(ttl - time.Minute)
 	require.Equal(x, gate.RequestExpired, x.state("c"))
+
+	// Once it has been taken up, its time runs in this start of the machine.
+	x.open("d")
+	x.clock.Advance(time.Minute)
+	x.clock.Reboot()
+	require.True(x, x.reopen())
+	_, err = x.s.Recover(ctx(x), "next", x.clock.Now())
+	require.NoError(x, err)
+	x.clock.Jump(-time.Minute)
+	x.clock.Advance(ttl - time.Minute - 1)
+	require.Equal(x, gate.RequestPending, x.state("d"))
+	x.clock.Advance(1)
+	require.Equal(x, gate.RequestExpired, x.state("d"))
 }
