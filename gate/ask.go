@@ -10,7 +10,7 @@ import (
 type permit struct {
 	exempt  bool
 	digest  [32]byte
-	asked   time.Time
+	asked   time.Time // by this process
 	expiry  time.Time
 	decided time.Time
 	boot    time.Duration // boot clock when it was asked
@@ -99,10 +99,15 @@ func (g *Gate) ask(ctx context.Context, c *call, p *plan) (permit, Answer, bool)
 	if err != nil {
 		return refused(asError(err, CodeInternal))
 	}
+	handed = true
+	return g.put(ctx, c, req, m)
+}
+
+// put shows a stored request and has it decided and claimed. It hands the question
+// on that the caller holds.
+func (g *Gate) put(ctx context.Context, c *call, req Request, m permit) (permit, Answer, bool) {
 	c.opened(m)
 	c.step("waiting for approval")
-
-	handed = true
 	v := g.decide(ctx, c, req, m)
 	if v.allowed {
 		m.decided = g.cfg.Now()
@@ -112,8 +117,8 @@ func (g *Gate) ask(ctx context.Context, c *call, p *plan) (permit, Answer, bool)
 		v = verdict{err: asError(err, CodeInternal), state: RequestWithdrawn}
 	}
 	if v.allowed {
-		m.lease, err = g.claim(ctx, c, m)
-		if err == nil {
+		var err error
+		if m.lease, err = g.claim(ctx, c, m); err == nil {
 			return m, Answer{}, true
 		}
 		v = verdict{err: asError(err, CodeInternal), state: RequestWithdrawn}
@@ -140,7 +145,8 @@ func (g *Gate) claim(ctx context.Context, c *call, m permit) (Lease, error) {
 // decide waits for the approver's word, and no longer than the question may stay
 // open. A word that comes after that doesn't count.
 func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) verdict {
-	limit, cause := g.cfg.RequestTTL, error(Errf(CodeRequestExpired, "", "nobody answered within %v; it was not run", g.cfg.RequestTTL))
+	limit := m.expiry.Sub(m.asked)
+	cause := error(Errf(CodeRequestExpired, "", "nobody answered within %v; it was not run", limit))
 	if t := g.questionTimeout(); t > 0 && t <= limit {
 		limit, cause = t, errQuestionTimeout
 	}

@@ -309,7 +309,7 @@ func TestCase49_AnUnknownOutcome(t *testing.T) {
 func TestCallStatusAndItsBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		yes := make(chan struct{})
-		r := newRig(t, gatetest.Script(t, gatetest.Step{Decision: gate.Approved, Do: func(context.Context, gate.Request) { <-yes }}))
+		r := newRig(t, gatetest.Script(t, gatetest.Step{Decision: gate.Approved, Do: func(context.Context, gate.Request) { <-yes }}, gatetest.Reject()))
 		defer r.close()
 		var told []string
 		i := in("s", `{"to":1}`)
@@ -341,6 +341,9 @@ func TestCallStatusAndItsBounds(t *testing.T) {
 		}
 		require.Equal(t, gate.CodeInvalidArgument, r.call("call_status", fmt.Sprintf(`{"call_id":%q,"wait_s":46}`, tk.ID())).Code)
 		time.Sleep(time.Hour)
+		kept := r.call("call_status", fmt.Sprintf(`{"call_id":%q}`, tk.ID()))
+		require.JSONEq(t, string(a.Result), string(kept.Result), "the store tells as long as it keeps it")
+		require.Equal(t, gate.CodeNotApproved, r.call("move", `{"to":2}`).Code)
 		gone := r.call("call_status", fmt.Sprintf(`{"call_id":%q}`, tk.ID()))
 		require.Equal(t, gate.CodeInvalidArgument, gone.Code)
 		require.Contains(t, gone.Text, "was dropped")

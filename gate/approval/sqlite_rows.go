@@ -60,7 +60,7 @@ func sumOf(req gate.Request, facts []byte, bulk [32]byte) [32]byte {
 		b.Write(p)
 	}
 	for _, s := range []string{
-		"tau request 1", req.CallID, req.Tool, req.Effect, req.Session.Name, string(req.Session.Mode), req.Session.Backend,
+		"tau request 1", req.CallID, req.Tool, req.Effect, req.Session.Name, string(req.Session.Mode), req.Session.Backend, req.Session.OptIn,
 		req.Principal, req.Origin, req.Tier.String(),
 	} {
 		part([]byte(s))
@@ -89,7 +89,7 @@ func rowArgs(req gate.Request, snapshot []byte, secret gate.Secret, now reading)
 		sql.Named("id", req.CallID), sql.Named("secret", hash[:]), sql.Named("digest", req.Digest[:]),
 		sql.Named("asked", req.Asked.UnixNano()), sql.Named("expiry", req.Expiry.UnixNano()),
 		sql.Named("tool", req.Tool), sql.Named("tier", req.Tier.Number()), sql.Named("effect", req.Effect),
-		sql.Named("session", req.Session.Name), sql.Named("mode", string(req.Session.Mode)), sql.Named("backend", req.Session.Backend),
+		sql.Named("session", req.Session.Name), sql.Named("mode", string(req.Session.Mode)), sql.Named("backend", req.Session.Backend), sql.Named("opt_in", req.Session.OptIn),
 		sql.Named("principal", req.Principal), sql.Named("origin", req.Origin),
 		sql.Named("sum", sum[:]), sql.Named("bulk", bulk[:]),
 		sql.Named("args", []byte(req.Args)), sql.Named("facts", facts),
@@ -123,7 +123,7 @@ func (v *light) dest() []any {
 	return []any{
 		&q.CallID, &v.state, &v.secret, &v.digest, &v.asked, &v.opened, &v.openedBoot, &v.openedID, &v.expiry, &v.r.rec.Claims, &v.r.worker,
 		&v.claimed, &v.claimedBoot, &v.renewed, &v.renewedBoot, &v.leaseID, &v.l, &v.decision, &v.r.rec.Decider,
-		&q.Tool, &v.tier, &q.Effect, &q.Session.Name, &v.mode, &q.Session.Backend, &q.Principal, &q.Origin, &v.sum, &v.bulk, &v.args, &v.facts,
+		&q.Tool, &v.tier, &q.Effect, &q.Session.Name, &v.mode, &q.Session.Backend, &q.Session.OptIn, &q.Principal, &q.Origin, &v.sum, &v.bulk, &v.args, &v.facts,
 	}
 }
 

@@ -43,6 +43,7 @@ var schema = []string{
   session TEXT NOT NULL,
   mode TEXT NOT NULL,
   backend TEXT NOT NULL,
+  opt_in TEXT NOT NULL,
   principal TEXT NOT NULL,
   origin TEXT NOT NULL,
   sum BLOB NOT NULL CHECK (length(sum) = 32),
@@ -76,9 +77,9 @@ const (
 const (
 	sqlInsert = `INSERT INTO requests (id, state, secret, digest, asked, opened, opened_boot, opened_boot_id, expiry, claims, worker,
   claimed, claimed_boot, renewed, renewed_boot, lease_boot_id, lease, decision, decider, ended,
-  tool, tier, effect, session, mode, backend, principal, origin, sum, bulk, args, facts, drawing, snapshot)
+  tool, tier, effect, session, mode, backend, opt_in, principal, origin, sum, bulk, args, facts, drawing, snapshot)
 VALUES (@id, 'pending', @secret, @digest, @asked, @now, @boot, @boot_id, @expiry, 0, '', 0, 0, 0, 0, '', 0, 0, '', 0,
-  @tool, @tier, @effect, @session, @mode, @backend, @principal, @origin, @sum, @bulk, @args, @facts, @drawing, @snapshot)`
+  @tool, @tier, @effect, @session, @mode, @backend, @opt_in, @principal, @origin, @sum, @bulk, @args, @facts, @drawing, @snapshot)`
 
 	sqlSecret = `UPDATE requests SET secret = @secret
 WHERE id = @id AND (state = 'pending' OR (state = 'claimed' AND NOT ` + sqlLeased + `)) AND ` + sqlAlive
@@ -123,7 +124,7 @@ WHERE state = 'pending' AND opened_boot_id <> @boot_id`
 const (
 	sqlLight = `SELECT id, state, secret, digest, asked, opened, opened_boot, opened_boot_id, expiry, claims, worker,
   claimed, claimed_boot, renewed, renewed_boot, lease_boot_id, lease, decision, decider,
-  tool, tier, effect, session, mode, backend, principal, origin, sum, bulk, args, facts`
+  tool, tier, effect, session, mode, backend, opt_in, principal, origin, sum, bulk, args, facts`
 	sqlGet     = sqlLight + `, answer, drawing, snapshot FROM requests WHERE id = @id`
 	sqlPending = sqlLight + ` FROM requests WHERE state = 'pending' AND ` + sqlAlive + ` ORDER BY seq`
 	sqlLeft    = sqlLight + ` FROM requests WHERE state IN ('claimed', 'started') AND worker <> @worker ORDER BY seq`

@@ -135,7 +135,7 @@ func (x *suite) request(id string) gate.Request {
 	now := x.clock.Now()
 	return gate.Request{
 		CallID: id, Tool: "move_joints", Tier: gate.TierPhysical, Args: []byte(`{"positions":{"a":1}}`),
-		Effect: "Moves the arm.", Session: gate.Session{Name: "s", Mode: gate.ModeSim, Backend: "sim"},
+		Effect: "Moves the arm.", Session: gate.Session{Name: "s", Mode: gate.ModeReal, Backend: "arm", OptIn: "who to what"},
 		Principal: "p", Origin: "test", Digest: [32]byte{1, 2, 3},
 		Card:  gate.Card{Facts: []gate.Fact{{Label: "Duration", Text: "2 s"}}, Assumed: []string{"jerk"}, Data: []byte(`{"a":1}`)},
 		Asked: now, Expiry: now.Add(ttl),
