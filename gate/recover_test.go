@@ -307,3 +307,53 @@ func TestG44_WhatWasApprovedAndNotBegunIsAskedAgain(t *testing.T) {
 		require.Contains(t, strings.Join(r.log.levels(), "\n"), "WARN an approval was given and not begun")
 	})
 }
+
+// What the store tells of a call, long after or in another process, is what the
+// call answered, to the last field.
+func TestG45_TheStoredAnswerIsTheAnswer(t *testing.T) {
+	for name, bent := range map[string]func(*arm){
+		"done": func(*arm) {},
+		"refused by its check": func(a *arm) {
+			a.check = func() error {
+				return &gate.Error{
+					Code: gate.CodeStartMoved, Where: "a", Text: "has moved", Value: &gate.Quantity{Value: 0.3, Unit: "rad"},
+					Limit: &gate.Quantity{Value: 0.02, Unit: "rad"}, Nearest: []gate.Quantity{{Name: "a", Value: 0.1, Unit: "rad"}},
+				}
+			}
+		},
+		"failed": func(a *arm) {
+			a.run = func(context.Context) (gate.Result, error) {
+				return gate.Result{Data: json.RawMessage(`{"a":[1,2]}`)}, gate.Errf(gate.CodeDeviation, "a", "left its path")
+			}
+		},
+		"unknown": func(a *arm) {
+			a.run = func(context.Context) (gate.Result, error) { panic("x") }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDisk(t)
+				r := d.life(gatetest.Script(t, gatetest.Approve()))
+				r.arm.change(bent)
+				a := r.call("move", `{"to":1}`)
+				status := fmt.Sprintf(`{"call_id":%q}`, a.CallID)
+				first := r.call("call_status", status)
+				d = d.killed(r)
+				r = d.life(nil)
+				defer r.end()
+				again := r.call("call_status", status)
+				require.JSONEq(t, string(first.Result), string(again.Result))
+				require.Equal(t, first.Text, again.Text)
+				i := in("s", `{"to":1}`)
+				i.CallID = a.CallID
+				b := r.Call(t.Context(), i)
+				require.JSONEq(t, string(a.JSON()), string(b.JSON()))
+				i.Args = []byte(`{"to":2}`)
+				require.Equal(t, gate.CodeInvalidArgument, r.Call(t.Context(), i).Code, "another call")
+				i = in("t", `{"to":1}`)
+				i.CallID = a.CallID
+				require.Equal(t, gate.CodeInvalidArgument, r.Call(t.Context(), i).Code, "another session's")
+			})
+		})
+	}
+}

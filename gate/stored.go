@@ -80,6 +80,10 @@ func (a *Answer) decode(b []byte) bool {
 		Status   Status          `json:"status"`
 		Code     Code            `json:"code"`
 		Text     string          `json:"text"`
+		Where    string          `json:"where"`
+		Value    *Quantity       `json:"value"`
+		Limit    *Quantity       `json:"limit"`
+		Nearest  []Quantity      `json:"nearest"`
 		Result   json.RawMessage `json:"result"`
 		Approval ApprovalKind    `json:"approval"`
 		Duration float64         `json:"duration_ms"`
@@ -88,6 +92,7 @@ func (a *Answer) decode(b []byte) bool {
 		return false
 	}
 	a.Status, a.Code, a.Text, a.Result = v.Status, v.Code, v.Text, v.Result
+	a.Refusal = Refusal{Where: v.Where, Value: v.Value, Limit: v.Limit, Nearest: v.Nearest}
 	a.Duration = time.Duration(v.Duration * float64(time.Millisecond))
 	if v.Approval != "" {
 		a.Approval = v.Approval
