@@ -13,8 +13,8 @@
 // has gone.
 //
 // Times are compared by the wall clock and by one that nobody can set, where
-// there is one, and the earlier end counts. Nothing here starts a goroutine. The
-// package imports nothing of ours but gate.
+// there is one, and the earlier end counts. The one goroutine is
+// database/sql's own, which Close ends. The package imports nothing of ours but gate.
 package approval
 
 import (
