@@ -344,16 +344,36 @@ func TestG45_TheStoredAnswerIsTheAnswer(t *testing.T) {
 				again := r.call("call_status", status)
 				require.JSONEq(t, string(first.Result), string(again.Result))
 				require.Equal(t, first.Text, again.Text)
-				i := in("s", `{"to":1}`)
-				i.CallID = a.CallID
-				b := r.Call(t.Context(), i)
-				require.JSONEq(t, string(a.JSON()), string(b.JSON()))
-				i.Args = []byte(`{"to":2}`)
-				require.Equal(t, gate.CodeInvalidArgument, r.Call(t.Context(), i).Code, "another call")
-				i = in("t", `{"to":1}`)
-				i.CallID = a.CallID
-				require.Equal(t, gate.CodeInvalidArgument, r.Call(t.Context(), i).Code, "another session's")
 			})
+			for what, c := range map[string]struct {
+				session, principal, args string
+				same                     bool
+			}{
+				"the call":            {"s", "p", `{"to":1}`, true},
+				"another call":        {"s", "p", `{"to":2}`, false},
+				"another session's":   {"t", "p", `{"to":1}`, false},
+				"another principal's": {"s", "q", `{"to":1}`, false},
+			} {
+				synctest.Test(t, func(t *testing.T) {
+					d := newDisk(t)
+					r := d.life(gatetest.Script(t, gatetest.Approve()))
+					r.arm.change(bent)
+					a := r.call("move", `{"to":1}`)
+					d = d.killed(r)
+					r = d.life(nil)
+					defer r.end()
+					i := in(c.session, c.args)
+					i.CallID, i.Principal = a.CallID, c.principal
+					b := r.Call(t.Context(), i)
+					if c.same {
+						require.JSONEq(t, string(a.JSON()), string(b.JSON()), what)
+					} else {
+						require.Equal(t, gate.CodeInvalidArgument, b.Code, what)
+						require.Contains(t, b.Text, "is taken by another call")
+					}
+					require.Zero(t, r.arm.ran.Load())
+				})
+			}
 		})
 	}
 }

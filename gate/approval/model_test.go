@@ -34,6 +34,7 @@ type known struct {
 	ran      int
 	lost     bool      // no clock knows its time any more
 	ended    time.Time // on the wall clock, at the earliest
+	reading  gate.Claim
 }
 
 // world drives a store as bridges do that crash, and holds what must hold whatever
@@ -61,11 +62,25 @@ func (w *world) some() *known {
 	if len(w.ids) == 0 {
 		w.t.Skip("there is no request")
 	}
-	return w.reqs[rapid.SampledFrom(w.ids).Draw(w.t, "request")]
+	// Mostly one of the latest, which are open; any other comes, too.
+	latest := w.ids[max(0, len(w.ids)-2):]
+	if rapid.IntRange(0, 4).Draw(w.t, "any") == 0 {
+		latest = w.ids
+	}
+	return w.reqs[rapid.SampledFrom(latest).Draw(w.t, "request")]
 }
 
-// Ask opens a request.
+// Ask opens a request; few at a time, so that much happens to each.
 func (w *world) Ask(t *rapid.T) {
+	open := 0
+	for _, k := range w.reqs {
+		if k.ended.IsZero() {
+			open++
+		}
+	}
+	if open >= 2 {
+		t.Skip("enough are open")
+	}
 	w.n++
 	id := fmt.Sprintf("%032x", w.n)
 	now := w.clock.Now()
@@ -86,17 +101,28 @@ func (w *world) Click(t *rapid.T) {
 	k := w.some()
 	n := rapid.IntRange(1, 6).Draw(t, "clickers")
 	now := w.clock.Now()
-	rec, secret, err := w.store.Read(bg, k.req.CallID, now)
-	if err != nil {
-		require.Equal(t, gate.CodeInvalidArgument, gate.CodeOf(err), "%v", err)
-		w.gone(k)
-		return
+	if k.reading.ID == "" || rapid.Bool().Draw(t, "reads first") {
+		rec, secret, err := w.store.Read(bg, k.req.CallID, now)
+		if err != nil {
+			require.Equal(t, gate.CodeInvalidArgument, gate.CodeOf(err), "%v", err)
+			w.gone(k)
+			return
+		}
+		k.reading = gate.Claim{ID: k.req.CallID, Digest: rec.Request.Digest, Secret: secret, Claims: rec.Claims, Decider: "d"}
+		if rapid.IntRange(0, 3).Draw(t, "clicks") == 0 {
+			return
+		}
 	}
-	c := gate.Claim{ID: k.req.CallID, Digest: rec.Request.Digest, Secret: secret, Claims: rec.Claims, Worker: w.worker(), Decider: "d", Now: now}
-	stale := rapid.Bool().Draw(t, "somebody reads it again")
+	c := k.reading
+	c.Worker, c.Now = w.worker(), now
+	var err error
+	stale := rapid.IntRange(0, 3).Draw(t, "somebody reads it again") == 0
 	if stale {
-		_, _, err = w.store.Read(bg, k.req.CallID, now)
-		require.NoError(t, err)
+		if _, _, err = w.store.Read(bg, k.req.CallID, now); err != nil {
+			w.gone(k)
+			return
+		}
+		k.reading = gate.Claim{}
 	}
 	said := make([]string, n)
 	for i := range said {
@@ -229,7 +255,7 @@ func (w *world) Renew(t *rapid.T) {
 
 // Wait lets time pass, up to beyond a lease and an expiry.
 func (w *world) Wait(t *rapid.T) {
-	d := time.Duration(rapid.SampledFrom([]int{1, 5, 14, 15, 30, 61}).Draw(t, "s")) * time.Second
+	d := time.Duration(rapid.SampledFrom([]int{1, 5, 15, 20, 45, 61}).Draw(t, "s")) * time.Second
 	w.clock.Advance(d)
 	w.watch += d
 }

@@ -257,6 +257,22 @@ func (x *suite) jumps() {
 	require.NoError(x, err)
 	require.Empty(x, list)
 
+	// The same for somebody who has read it before, and only clicks now.
+	x.open("f")
+	x.open("g")
+	late, err := x.read("f", "w", "d", x.clock.Now())
+	require.NoError(x, err)
+	last, err := x.read("g", "w", "d", x.clock.Now())
+	require.NoError(x, err)
+	x.clock.Jump(-24 * time.Hour)
+	last.Now = x.clock.Advance(ttl - 1)
+	l, err := x.s.Claim(ctx(x), last)
+	require.NoError(x, err)
+	late.Now = x.clock.Advance(1)
+	_, err = x.s.Claim(ctx(x), late)
+	code(x, err, gate.CodeRequestExpired)
+	code(x, x.s.Start(ctx(x), l, late.Now), gate.CodeRequestExpired)
+
 	// A list is a read too, and what it doesn't show any more has ended.
 	x.open("e")
 	list, err = x.s.Pending(ctx(x), x.clock.Jump(ttl))
