@@ -109,7 +109,7 @@ func (w *world) Click(t *rapid.T) {
 			return
 		}
 		k.reading = gate.Claim{ID: k.req.CallID, Digest: rec.Request.Digest, Secret: secret, Claims: rec.Claims, Decider: "d"}
-		if rapid.IntRange(0, 3).Draw(t, "clicks") == 0 {
+		if rapid.Bool().Draw(t, "goes away") {
 			return
 		}
 	}
@@ -255,7 +255,7 @@ func (w *world) Renew(t *rapid.T) {
 
 // Wait lets time pass, up to beyond a lease and an expiry.
 func (w *world) Wait(t *rapid.T) {
-	d := time.Duration(rapid.SampledFrom([]int{1, 5, 15, 20, 45, 61}).Draw(t, "s")) * time.Second
+	d := time.Duration(rapid.SampledFrom([]int{1, 15, 45, 61}).Draw(t, "s")) * time.Second
 	w.clock.Advance(d)
 	w.watch += d
 }
@@ -412,8 +412,12 @@ func (w *world) gone(k *known) {
 // alive reports whether the watch still counts a request as one that may run.
 func (w *world) alive(k *known) bool { return w.watch-k.asked < modelTTL && k.ended.IsZero() }
 
-// Look compares what is there with what was told, between all steps.
+// Look compares what is there with what was told, between some steps: whoever
+// reads an expired request ends it, which a click alone has to do as well.
 func (w *world) Look(t *rapid.T) {
+	if rapid.IntRange(0, 2).Draw(t, "looks") > 0 {
+		return
+	}
 	list, err := w.store.Pending(bg, w.clock.Now())
 	require.NoError(t, err)
 	open := map[string]bool{}
@@ -447,7 +451,7 @@ func (w *world) drive(t *rapid.T) {
 	defer func() { w.close(w.store) }()
 	t.Repeat(map[string]func(*rapid.T){
 		"Ask": w.Ask, "Ask more": w.Ask, "Click": w.Click, "Click again": w.Click, "Start": w.Start, "Start again": w.Start,
-		"End": w.End, "Renew": w.Renew, "Wait": w.Wait, "Jump": w.Jump, "Crash": w.Crash, "PowerLoss": w.PowerLoss, "": w.Look,
+		"End": w.End, "Renew": w.Renew, "Wait": w.Wait, "Wait again": w.Wait, "Jump": w.Jump, "Crash": w.Crash, "PowerLoss": w.PowerLoss, "": w.Look,
 	})
 }
 
