@@ -36,14 +36,15 @@ func child(dir string) {
 	os.Exit(1)
 }
 
-// physics is what moves: a line in a file, whose write is there when it returns,
-// whatever becomes of the process.
+// physics is what moves, and takes its time: a line in a file, which is there as
+// soon as it begins, whatever becomes of the process.
 func physics(dir, id string) error {
 	f, err := os.OpenFile(filepath.Join(dir, "physics"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err == nil {
 		_, err = f.WriteString(id + "\n")
 		err = errors.Join(err, f.Close())
 	}
+	time.Sleep(time.Millisecond)
 	return err
 }
 
