@@ -240,10 +240,12 @@ func sound(dir string, said map[string]string, found map[string]int) (err error)
 }
 
 func TestG44_KillNineRunsNothingTwiceAndLosesNothing(t *testing.T) {
-	found, err := killed(t, 40, false)
+	found, err := killed(t, rounds(40), false)
 	require.NoError(t, err)
 	require.NotZero(t, found["done"])
-	require.NotZero(t, found["unknown"]+found["started"], "no kill came while something ran")
+	if !underRace { // which has few rounds
+		require.NotZero(t, found["unknown"]+found["started"], "no kill came while something ran")
+	}
 	t.Logf("states found after the kills: %v", found)
 }
 

@@ -1,6 +1,7 @@
 package approval_test
 
 import (
+	"flag"
 	"testing"
 	"time"
 
@@ -15,7 +16,21 @@ func TestMain(m *testing.M) {
 		child(dir)
 		return
 	}
+	if underRace {
+		flag.Parse()
+		if err := flag.Set("rapid.checks", "20"); err != nil {
+			panic(err)
+		}
+	}
 	goleak.VerifyTestMain(m)
+}
+
+// rounds is how often something is tried.
+func rounds(n int) int {
+	if underRace {
+		return max(n/6, 1)
+	}
+	return n
 }
 
 // bounds are those that the suites are run with.

@@ -166,7 +166,7 @@ func TestAFlippedBitIsRefusedOrChangesNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	path := dbIn(fastDir(t))
 	refused := 0
-	const flips = 300
+	flips := rounds(300)
 	for range flips {
 		at, bit := random.IntN(len(closed.db)), byte(1)<<random.IntN(8)
 		files := image{db: append([]byte(nil), closed.db...)}
