@@ -85,11 +85,11 @@ func (g *Gate) restoredCall(q Request) *call {
 // tellUnknown ends a call that an earlier process had started.
 func (g *Gate) tellUnknown(r Record) {
 	c := g.restoredCall(r.Request)
-	g.book.adopt(c)
-	c.ran, c.approval = true, ApprovalApproved
 	a := storedAnswer(r)
+	c.ran, c.approval = true, ApprovalApproved
 	c.cause = Errf(a.Code, "", "%s", a.Text)
-	c.cancel = func(error) {}
+	c.cancel = func(error) {} // before a stop can find the call
+	g.book.adopt(c)
 	g.errorEvent(c, "recovery", a.Code, "the bridge ended while this ran; what it did can't be known, and it is not run again")
 	g.finish(c, a)
 }
