@@ -10,12 +10,14 @@ import (
 type permit struct {
 	exempt  bool
 	digest  [32]byte
-	asked   time.Time
+	asked   time.Time // by this process
 	expiry  time.Time
 	decided time.Time
 	boot    time.Duration // boot clock when it was asked
-	claims  int
-	row     bool // there is a stored request to finish
+	secret  Secret        // of the stored request, as it was shown
+	claims  int           // how often it had been claimed by then
+	lease   Lease         // of the claim
+	row     bool          // there is a stored request to finish
 }
 
 // verdict is how a question ended.
@@ -92,15 +94,20 @@ func (g *Gate) ask(ctx context.Context, c *call, p *plan) (permit, Answer, bool)
 		err = Errf(CodeInternal, "snapshot", "there is none")
 	}
 	if err == nil {
-		_, err = guard("requests", func() (struct{}, error) { return struct{}{}, g.cfg.Requests.Open(ctx, req.Clone(), snapshot) })
+		m.secret, err = guard("requests", func() (Secret, error) { return g.cfg.Requests.Open(ctx, req.Clone(), snapshot) })
 	}
 	if err != nil {
 		return refused(asError(err, CodeInternal))
 	}
+	handed = true
+	return g.put(ctx, c, req, m)
+}
+
+// put shows a stored request and has it decided and claimed. It hands the question
+// on that the caller holds.
+func (g *Gate) put(ctx context.Context, c *call, req Request, m permit) (permit, Answer, bool) {
 	c.opened(m)
 	c.step("waiting for approval")
-
-	handed = true
 	v := g.decide(ctx, c, req, m)
 	if v.allowed {
 		m.decided = g.cfg.Now()
@@ -110,10 +117,8 @@ func (g *Gate) ask(ctx context.Context, c *call, p *plan) (permit, Answer, bool)
 		v = verdict{err: asError(err, CodeInternal), state: RequestWithdrawn}
 	}
 	if v.allowed {
-		m.claims, err = guard("requests", func() (int, error) {
-			return g.cfg.Requests.Claim(ctx, c.id, g.cfg.Worker, g.approverName(), m.decided)
-		})
-		if err == nil {
+		var err error
+		if m.lease, err = g.claim(ctx, c, m); err == nil {
 			return m, Answer{}, true
 		}
 		v = verdict{err: asError(err, CodeInternal), state: RequestWithdrawn}
@@ -127,10 +132,21 @@ func (g *Gate) ask(ctx context.Context, c *call, p *plan) (permit, Answer, bool)
 	return permit{}, a, false
 }
 
+// claim takes the stored request for this process.
+func (g *Gate) claim(ctx context.Context, c *call, m permit) (Lease, error) {
+	return guard("requests", func() (Lease, error) {
+		return g.cfg.Requests.Claim(ctx, Claim{
+			ID: c.id, Digest: m.digest, Secret: m.secret, Claims: m.claims,
+			Worker: g.cfg.Worker, Decider: g.approverName(), Now: m.decided,
+		})
+	})
+}
+
 // decide waits for the approver's word, and no longer than the question may stay
 // open. A word that comes after that doesn't count.
 func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) verdict {
-	limit, cause := g.cfg.RequestTTL, error(Errf(CodeRequestExpired, "", "nobody answered within %v; it was not run", g.cfg.RequestTTL))
+	limit := m.expiry.Sub(m.asked)
+	cause := error(Errf(CodeRequestExpired, "", "nobody answered within %v; it was not run", limit))
 	if t := g.questionTimeout(); t > 0 && t <= limit {
 		limit, cause = t, errQuestionTimeout
 	}

@@ -16,6 +16,7 @@ type book struct {
 	live  map[*call]struct{}
 	open  map[string]int // calls of a session that haven't been decided yet
 	ended []endedCall
+	ran   map[string]bool // sessions of which something ran in this process
 }
 
 type endedCall struct {
@@ -25,7 +26,30 @@ type endedCall struct {
 
 func (b *book) init(keep time.Duration) {
 	b.keep = keep
-	b.calls, b.live, b.open = map[string]*call{}, map[*call]struct{}{}, map[string]int{}
+	b.calls, b.live, b.open, b.ran = map[string]*call{}, map[*call]struct{}{}, map[string]int{}, map[string]bool{}
+}
+
+// adopt enters a call of an earlier process, which was counted when it came.
+func (b *book) adopt(c *call) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open[c.session.Name]++
+	b.calls[c.id] = c
+	b.live[c] = struct{}{}
+	c.booked, c.undecided = true, true
+}
+
+// moved records that a session's call runs; goneOn asks for that.
+func (b *book) moved(session string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ran[session] = true
+}
+
+func (b *book) goneOn(session string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ran[session]
 }
 
 // add enters a call, unless its id is taken: then it returns the earlier one.

@@ -26,6 +26,7 @@ type call struct {
 	booked    bool   // it is in the book
 	undecided bool   // it counts as an open question
 	started   bool   // the request is recorded as started
+	restored  bool   // an earlier process asked it
 	approval  ApprovalKind
 
 	done   chan struct{}           // nil for tiers 0 and 1 through Call

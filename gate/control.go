@@ -98,24 +98,31 @@ type callArgs struct {
 	WaitS  float64 `json:"wait_s"`
 }
 
-// own finds one of the caller's own calls. Another's is as unknown as none.
-func (g *Gate) own(in Call) (*call, callArgs, error) {
+// own finds one of the caller's own calls: in the book, or what is stored of it
+// (of an earlier process, or dropped from the book). Another's is as unknown as none.
+func (g *Gate) own(ctx context.Context, in Call) (*call, Record, callArgs, error) {
 	var args callArgs
 	if err := json.Unmarshal(in.Args, &args); err != nil {
-		return nil, args, Errf(CodeInvalidArgument, "arguments", "%w", err)
+		return nil, Record{}, args, Errf(CodeInvalidArgument, "arguments", "%w", err)
 	}
-	c := g.book.get(args.CallID, g.cfg.Now())
-	if c == nil || !c.belongsTo(in.Session.Name, in.Principal) {
-		return nil, args, Errf(CodeInvalidArgument, "call_id",
-			"%q is not a physical call of this session, or it ended more than %v ago and was dropped", clip(args.CallID, 40), g.book.keep)
+	if c := g.book.get(args.CallID, g.cfg.Now()); c != nil {
+		if c.belongsTo(in.Session.Name, in.Principal) {
+			return c, Record{}, args, nil
+		}
+	} else if r, ok := g.storedCall(ctx, args.CallID); ok && r.Request.Session.Name == in.Session.Name && r.Request.Principal == in.Principal {
+		return nil, r, args, nil
 	}
-	return c, args, nil
+	return nil, Record{}, args, Errf(CodeInvalidArgument, "call_id",
+		"%q is not a physical call of this session, or it ended more than %v ago and was dropped", clip(args.CallID, 40), g.book.keep)
 }
 
 func (g *Gate) callStatus(ctx context.Context, in Call) (Result, error) {
-	c, args, err := g.own(in)
+	c, r, args, err := g.own(ctx, in)
 	if err != nil {
 		return Result{}, err
+	}
+	if c == nil {
+		return tellStored(r), nil
 	}
 	if wait := time.Duration(args.WaitS * float64(time.Second)); wait > 0 {
 		awaitCall(ctx, c, wait)
@@ -124,9 +131,12 @@ func (g *Gate) callStatus(ctx context.Context, in Call) (Result, error) {
 }
 
 func (g *Gate) cancelCall(ctx context.Context, in Call) (Result, error) {
-	c, args, err := g.own(in)
+	c, r, args, err := g.own(ctx, in)
 	if err != nil {
 		return Result{}, err
+	}
+	if c == nil {
+		return g.withdrawStored(ctx, r)
 	}
 	c.Cancel(args.Reason)
 	awaitCall(ctx, c, cancelWait)
@@ -134,7 +144,10 @@ func (g *Gate) cancelCall(ctx context.Context, in Call) (Result, error) {
 }
 
 func tell(c *call) Result {
-	a := c.Answer()
+	return tellAnswer(c.Answer())
+}
+
+func tellAnswer(a Answer) Result {
 	text := string(a.Status)
 	if a.Text != "" {
 		text += ": " + a.Text

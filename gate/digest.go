@@ -22,6 +22,7 @@ type header struct {
 	Session   string          `json:"session"`
 	Mode      Mode            `json:"mode"`
 	Backend   string          `json:"backend"`
+	OptIn     string          `json:"opt_in,omitempty"`
 	Principal string          `json:"principal"`
 	Policy    string          `json:"policy"`
 	Expiry    string          `json:"expiry"`
@@ -46,7 +47,7 @@ func (in inputs) digest() ([32]byte, error) {
 	b, err := json.Marshal(header{
 		Version: 1, Tool: in.spec.Name, Tier: in.spec.Tier, Effect: in.spec.Effect,
 		Schema: hexOf(in.schema), Args: in.args,
-		Session: in.session.Name, Mode: in.session.Mode, Backend: in.session.Backend,
+		Session: in.session.Name, Mode: in.session.Mode, Backend: in.session.Backend, OptIn: in.session.OptIn,
 		Principal: in.principal, Policy: hexOf(in.policy),
 		Expiry: in.expiry.UTC().Format(time.RFC3339Nano), Resource: in.resource, Action: hexOf(in.action),
 	})

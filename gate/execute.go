@@ -37,6 +37,9 @@ func (g *Gate) execute(ctx context.Context, c *call, p *plan, m permit) Answer {
 	timer := time.AfterFunc(g.cfg.StartWithin, func() { lapse(g.tooLate()) })
 	defer timer.Stop()
 
+	if m.row {
+		defer g.renewing(m.lease)()
+	}
 	var a Answer
 	entered := false
 	err := g.cfg.Lane.Do(wait, c.epoch, func(lctx context.Context) {
@@ -89,7 +92,7 @@ func (g *Gate) inLane(ctx context.Context, c *call, p *plan, m permit) Answer {
 	}
 	if m.row {
 		_, err := guard("requests", func() (struct{}, error) {
-			return struct{}{}, g.cfg.Requests.Start(ctx, c.id, g.cfg.Worker, m.claims, g.cfg.Now())
+			return struct{}{}, g.cfg.Requests.Start(ctx, m.lease, g.cfg.Now())
 		})
 		if err != nil {
 			return c.refuse(asError(err, CodeInternal))
@@ -102,6 +105,9 @@ func (g *Gate) inLane(ctx context.Context, c *call, p *plan, m permit) Answer {
 	}
 	c.step("running")
 	c.ran = true
+	if !c.restored {
+		g.book.moved(c.session.Name)
+	}
 	res, err := guard(c.inv.Tool, func() (Result, error) { return p.action.Run(withRunning(ctx, c)) })
 	if err != nil && CodeOf(err) == CodeInternal {
 		c.cause = err

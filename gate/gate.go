@@ -25,6 +25,8 @@ type Gate struct {
 	mu         sync.Mutex
 	closed     bool
 	turns      map[string]*turn // by resource
+	recovered  bool
+	changed    chan struct{} // closed and made anew when sessions have changed
 	exemptions []*Exemption
 }
 
@@ -40,7 +42,7 @@ func New(cfg Config) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{cfg: cfg, cat: cfg.Catalog, rates: rates, turns: map[string]*turn{}}
+	g := &Gate{cfg: cfg, cat: cfg.Catalog, rates: rates, turns: map[string]*turn{}, changed: make(chan struct{})}
 	g.book.init(cfg.KeepAnswers)
 	g.root, g.endRoot = context.WithCancelCause(context.Background())
 	for _, fn := range cfg.Exemptions {

@@ -96,6 +96,7 @@ type arm struct {
 	now      func() time.Time
 	prepared atomic.Int64
 	ran      atomic.Int64
+	restored atomic.Int64
 	prepare  func(context.Context, gate.Call) error
 	check    func() error
 	snapshot func() ([]byte, error)
@@ -151,8 +152,16 @@ func (a *arm) Prepare(ctx context.Context, c gate.Call) (gate.Action, error) {
 	return x, nil
 }
 
-func (a *arm) Restore(context.Context, []byte) (gate.Action, error) {
-	return nil, gate.Errf(gate.CodeNotSupported, "", "not in this test")
+func (a *arm) Restore(_ context.Context, snapshot []byte) (gate.Action, error) {
+	a.restored.Add(1)
+	x := &armAction{arm: a}
+	if err := json.Unmarshal(snapshot, &x.call); err != nil {
+		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "%w", err)
+	}
+	if f := a.get().wrap; f != nil {
+		return f(x), nil
+	}
+	return x, nil
 }
 
 type armAction struct {
@@ -184,7 +193,13 @@ func (x *armAction) Snapshot() ([]byte, error) {
 	if f := x.arm.get().snapshot; f != nil {
 		return f()
 	}
-	return []byte("snapshot"), nil
+	return json.Marshal(snapshotOf{Args: x.call.Args, Session: x.call.Session})
+}
+
+// snapshotOf is the part of a call that an action of the arm is made from.
+type snapshotOf struct {
+	Args    json.RawMessage
+	Session gate.Session
 }
 
 func (x *armAction) Check(context.Context) error {
@@ -210,6 +225,7 @@ type rig struct {
 	sessions *sessions
 	lane     *lane.Lane
 	requests *approval.Memory
+	disk     *approval.SQLite // of a rig that keeps its requests on a disk
 	arm      *arm
 	log      *logBuffer
 }

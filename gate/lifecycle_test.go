@@ -24,28 +24,28 @@ type failing struct {
 	opened                     func()
 }
 
-func (f *failing) Open(ctx context.Context, r gate.Request, snap []byte) error {
+func (f *failing) Open(ctx context.Context, r gate.Request, snap []byte) (gate.Secret, error) {
 	if f.opened != nil {
 		f.opened()
 	}
 	if f.open != nil {
-		return f.open
+		return gate.Secret{}, f.open
 	}
 	return f.Requests.Open(ctx, r, snap)
 }
 
-func (f *failing) Claim(ctx context.Context, id, w, d string, now time.Time) (int, error) {
+func (f *failing) Claim(ctx context.Context, c gate.Claim) (gate.Lease, error) {
 	if f.claim != nil {
-		return 0, f.claim
+		return gate.Lease{}, f.claim
 	}
-	return f.Requests.Claim(ctx, id, w, d, now)
+	return f.Requests.Claim(ctx, c)
 }
 
-func (f *failing) Start(ctx context.Context, id, w string, n int, now time.Time) error {
+func (f *failing) Start(ctx context.Context, l gate.Lease, now time.Time) error {
 	if f.start != nil {
 		return f.start
 	}
-	return f.Requests.Start(ctx, id, w, n, now)
+	return f.Requests.Start(ctx, l, now)
 }
 
 func (f *failing) Finish(ctx context.Context, id string, s gate.RequestState, a []byte) error {
@@ -309,7 +309,7 @@ func TestCase49_AnUnknownOutcome(t *testing.T) {
 func TestCallStatusAndItsBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		yes := make(chan struct{})
-		r := newRig(t, gatetest.Script(t, gatetest.Step{Decision: gate.Approved, Do: func(context.Context, gate.Request) { <-yes }}))
+		r := newRig(t, gatetest.Script(t, gatetest.Step{Decision: gate.Approved, Do: func(context.Context, gate.Request) { <-yes }}, gatetest.Reject()))
 		defer r.close()
 		var told []string
 		i := in("s", `{"to":1}`)
@@ -341,6 +341,9 @@ func TestCallStatusAndItsBounds(t *testing.T) {
 		}
 		require.Equal(t, gate.CodeInvalidArgument, r.call("call_status", fmt.Sprintf(`{"call_id":%q,"wait_s":46}`, tk.ID())).Code)
 		time.Sleep(time.Hour)
+		kept := r.call("call_status", fmt.Sprintf(`{"call_id":%q}`, tk.ID()))
+		require.JSONEq(t, string(a.Result), string(kept.Result), "the store tells as long as it keeps it")
+		require.Equal(t, gate.CodeNotApproved, r.call("move", `{"to":2}`).Code)
 		gone := r.call("call_status", fmt.Sprintf(`{"call_id":%q}`, tk.ID()))
 		require.Equal(t, gate.CodeInvalidArgument, gone.Code)
 		require.Contains(t, gone.Text, "was dropped")

@@ -1,9 +1,6 @@
 package gate
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Lane runs prepared actions: one queue, one goroutine, one action at a time.
 type Lane interface {
@@ -48,49 +45,4 @@ type Stopper interface {
 // NOT_OPTED_IN or OPT_IN_EXPIRED where a real session's opt-in doesn't hold now.
 type Sessions interface {
 	Session(name string) (Session, error)
-}
-
-// RequestState is where a request stands (G41).
-type RequestState string
-
-// The states.
-const (
-	RequestPending   RequestState = "pending"
-	RequestClaimed   RequestState = "claimed"
-	RequestStarted   RequestState = "started"
-	RequestDone      RequestState = "done"
-	RequestRejected  RequestState = "rejected"
-	RequestWithdrawn RequestState = "withdrawn"
-	RequestExpired   RequestState = "expired"
-	RequestStopped   RequestState = "stopped"
-	RequestUnknown   RequestState = "unknown"
-)
-
-// Record is a stored request.
-type Record struct {
-	Request  Request
-	Snapshot []byte
-	State    RequestState
-	Decider  string
-	Decision Decision
-	Claims   int
-	Answer   []byte // JSON, once done
-}
-
-// Requests keeps open and ended tier-2 requests. All of it is conditional: a
-// method that finds the request in another state returns an *Error and changes
-// nothing (REQUEST_EXPIRED, IN_PROGRESS, STOPPED, …).
-type Requests interface {
-	// Open stores a new request as pending; the same id with another digest is INVALID_ARGUMENT.
-	Open(ctx context.Context, req Request, snapshot []byte) error
-	// Claim takes a pending, unexpired request for a worker, once.
-	Claim(ctx context.Context, id, worker, decider string, now time.Time) (claims int, err error)
-	// Start records that physics is about to begin; an error means don't move (G44).
-	Start(ctx context.Context, id, worker string, claims int, now time.Time) error
-	// Finish ends a request in any of the end states.
-	Finish(ctx context.Context, id string, state RequestState, answer []byte) error
-	// Get returns a copy.
-	Get(ctx context.Context, id string) (Record, error)
-	// Pending lists open requests, oldest first.
-	Pending(ctx context.Context, now time.Time) ([]Record, error)
 }

@@ -43,6 +43,9 @@ func (g *Gate) physical(parent context.Context, c *call) Answer {
 		return g.replay(ctx, c, earlier)
 	}
 	c.booked, c.undecided = true, true
+	if a, ok := g.replayStored(ctx, c); ok {
+		return a
+	}
 	// Compared after the call can be seen: a stop either finds it or has raised this.
 	if err := g.overtaken(c); err != nil {
 		return c.refuse(err)
@@ -167,21 +170,26 @@ func (g *Gate) prepare(ctx context.Context, c *call) (*plan, error) {
 	if err != nil {
 		return nil, asError(err, CodeInternal)
 	}
-	if p.action == nil {
-		return nil, Errf(CodeInternal, c.inv.Tool, "the tool prepared nothing")
+	if err := p.describe(c.inv.Tool); err != nil {
+		return nil, err
 	}
-	_, err = guard(c.inv.Tool, func() (struct{}, error) {
+	return p, nil
+}
+
+// describe reads what the action says of itself.
+func (p *plan) describe(tool string) error {
+	if p.action == nil {
+		return Errf(CodeInternal, tool, "the tool prepared nothing")
+	}
+	_, err := guard(tool, func() (struct{}, error) {
 		p.card = p.action.Card().Clone()
 		p.own, p.resource, p.stale = p.action.Digest(), p.action.Resource(), p.action.Expiry()
 		return struct{}{}, nil
 	})
-	if err != nil {
-		return nil, err
+	if err == nil && p.own == ([32]byte{}) {
+		err = Errf(CodeInternal, tool, "the tool's action has no digest, so nothing could be approved")
 	}
-	if p.own == ([32]byte{}) {
-		return nil, Errf(CodeInternal, c.inv.Tool, "the tool's action has no digest, so nothing could be approved")
-	}
-	return p, nil
+	return err
 }
 
 func (g *Gate) policy() ([32]byte, error) {

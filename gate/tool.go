@@ -31,6 +31,9 @@ type Session struct {
 	Name    string `json:"name"`
 	Mode    Mode   `json:"mode"`
 	Backend string `json:"backend"` // names the robot that its physical calls move; also the resource they queue for
+	// OptIn says of a real session who opted in, and to what: robot, driver, port.
+	// A new opt-in of the same person to the same thing says the same (G47).
+	OptIn string `json:"opt_in,omitempty"`
 }
 
 // Call is a checked call, as a tool and the gate's own parts see it.

@@ -29,15 +29,25 @@ func (t *turn) take(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	return t.await(ctx, t.join())
+}
+
+// join takes a place in the line, which await has to be called with.
+func (t *turn) join() (place chan struct{}) {
 	t.mu.Lock()
-	if !t.held {
-		t.held = true
-		t.mu.Unlock()
-		return nil
-	}
+	defer t.mu.Unlock()
 	mine := make(chan struct{})
-	t.queue = append(t.queue, mine)
-	t.mu.Unlock()
+	if t.held {
+		t.queue = append(t.queue, mine)
+	} else {
+		t.held = true
+		close(mine)
+	}
+	return mine
+}
+
+// await waits until it is a place's turn; see take.
+func (t *turn) await(ctx context.Context, mine chan struct{}) error {
 	select {
 	case <-mine:
 		if ctx.Err() == nil {

@@ -1,6 +1,7 @@
 package motion
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -12,7 +13,7 @@ import (
 type moveSnapshot struct {
 	Version   int         `json:"version"`
 	Arm       string      `json:"arm"`
-	Epoch     uint64      `json:"epoch"`
+	Call      string      `json:"call"`
 	Motion    []byte      `json:"motion"`    // canonical encoding
 	Rehearsal []byte      `json:"rehearsal"` // canonical encoding
 	Held      string      `json:"held,omitempty"`
@@ -21,11 +22,11 @@ type moveSnapshot struct {
 	Digest    [32]byte    `json:"digest"`
 }
 
-const snapshotVersion = 2
+const snapshotVersion = 3
 
 func (x *moveAction) Snapshot() ([]byte, error) {
 	return json.Marshal(moveSnapshot{
-		Version: snapshotVersion, Arm: x.arm.name, Epoch: x.motion.Epoch, Held: x.held, HeldAt: x.heldAt,
+		Version: snapshotVersion, Arm: x.arm.name, Call: x.call, Held: x.held, HeldAt: x.heldAt,
 		Facts: x.facts, Digest: x.digest,
 		Motion: x.motion.AppendCanonical(nil), Rehearsal: x.rehearsal.AppendCanonical(nil),
 	})
@@ -34,6 +35,7 @@ func (x *moveAction) Snapshot() ([]byte, error) {
 type commandSnapshot struct {
 	Version int               `json:"version"`
 	Arm     string            `json:"arm"`
+	Call    string            `json:"call"`
 	Kind    robot.CommandKind `json:"kind"`
 	Name    string            `json:"name,omitempty"`
 	Value   float64           `json:"value"`
@@ -46,7 +48,7 @@ type commandSnapshot struct {
 
 func (x *commandAction) Snapshot() ([]byte, error) {
 	return json.Marshal(commandSnapshot{
-		Version: snapshotVersion, Arm: x.arm.name, Kind: x.cmd.Kind, Name: x.cmd.Name, Value: x.cmd.Value, Epoch: x.cmd.Epoch,
+		Version: snapshotVersion, Arm: x.arm.name, Call: x.call, Kind: x.cmd.Kind, Name: x.cmd.Name, Value: x.cmd.Value, Epoch: x.cmd.Epoch,
 		Start: x.start, Facts: x.facts, Latches: x.latches, Digest: x.digest,
 	})
 }
@@ -54,8 +56,10 @@ func (x *commandAction) Snapshot() ([]byte, error) {
 var errSnapshot = errors.New("the snapshot doesn't match this bridge")
 
 // restoreMove makes the action again. The digest is recomputed from live inputs,
-// so a changed robot, scene, driver or calibration is refused here already.
-func (p *Planner) restoreMove(snapshot []byte) (gate.Action, error) {
+// so a changed robot, scene, driver or calibration is refused here already. The
+// backend counts its stops anew in each of its lives: the action is void by any
+// stop from now on, and it is asked only after this.
+func (p *Planner) restoreMove(ctx context.Context, snapshot []byte) (gate.Action, error) {
 	var s moveSnapshot
 	if err := json.Unmarshal(snapshot, &s); err != nil {
 		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "%w", err)
@@ -64,15 +68,18 @@ func (p *Planner) restoreMove(snapshot []byte) (gate.Action, error) {
 	if s.Version != snapshotVersion || a == nil {
 		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "version %d of robot %q: %w", s.Version, s.Arm, errSnapshot)
 	}
-	x := &moveAction{arm: a, held: s.Held, heldAt: s.HeldAt, facts: s.Facts}
-	var err error
+	x := &moveAction{arm: a, held: s.Held, heldAt: s.HeldAt, facts: s.Facts, call: s.Call}
+	st, err := a.state(ctx)
+	if err != nil {
+		return nil, gateErr(err)
+	}
 	if x.motion, err = robot.DecodeMotion(s.Motion); err != nil {
 		return nil, gateErr(err)
 	}
 	if x.rehearsal, err = robot.DecodeRehearsal(s.Rehearsal); err != nil {
 		return nil, gateErr(err)
 	}
-	x.motion.Epoch = s.Epoch
+	x.motion.Epoch = st.StopEpoch
 	if err := watchable(x.rehearsal, a.Model.DoF()); err != nil {
 		return nil, gateErr(err)
 	}
@@ -85,7 +92,9 @@ func (p *Planner) restoreMove(snapshot []byte) (gate.Action, error) {
 	return x, nil
 }
 
-func (p *Planner) restoreCommand(snapshot []byte) (gate.Action, error) {
+// restoreCommand makes the command again. Its stop epoch is part of its digest: a
+// backend that counts otherwise now voids it, which Check says.
+func (p *Planner) restoreCommand(_ context.Context, snapshot []byte) (gate.Action, error) {
 	var s commandSnapshot
 	if err := json.Unmarshal(snapshot, &s); err != nil {
 		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "%w", err)
@@ -95,7 +104,7 @@ func (p *Planner) restoreCommand(snapshot []byte) (gate.Action, error) {
 		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "version %d of robot %q: %w", s.Version, s.Arm, errSnapshot)
 	}
 	cmd := robot.Command{Kind: s.Kind, Name: s.Name, Value: s.Value, Epoch: s.Epoch}
-	x := &commandAction{arm: a, cmd: cmd, facts: s.Facts, latches: s.Latches, start: s.Start}
+	x := &commandAction{arm: a, call: s.Call, cmd: cmd, facts: s.Facts, latches: s.Latches, start: s.Start}
 	if x.digest = x.liveDigest(); x.digest != s.Digest {
 		return nil, gate.Errf(gate.CodeStartMoved, "snapshot", "robot, scene, driver or calibration changed: %w", errSnapshot)
 	}

@@ -71,7 +71,7 @@ func (p *Planner) atOnce(spec gate.Spec, run func(context.Context, gate.Call, *a
 type tool struct {
 	spec    gate.Spec
 	prepare func(context.Context, gate.Call) (gate.Action, error)
-	restore func([]byte) (gate.Action, error)
+	restore func(context.Context, []byte) (gate.Action, error)
 }
 
 var _ gate.Tool = tool{}
@@ -86,8 +86,8 @@ func (t tool) Prepare(ctx context.Context, call gate.Call) (gate.Action, error) 
 	return act, nil
 }
 
-func (t tool) Restore(_ context.Context, snapshot []byte) (gate.Action, error) {
-	act, err := t.restore(snapshot)
+func (t tool) Restore(ctx context.Context, snapshot []byte) (gate.Action, error) {
+	act, err := t.restore(ctx, snapshot)
 	if err != nil {
 		return nil, gateErr(err)
 	}

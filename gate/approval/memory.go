@@ -1,24 +1,3 @@
-// Package approval keeps tier-2 requests: what was shown, what was decided, and
-// how far it came. Each transition is one conditional write, so that one approval
-// runs one action at most once (GATE.md G41, G42, G44, G45).
-//
-//	from     method  condition                                       to        else
-//	-        Open    id unused                                       pending   INVALID_ARGUMENT (another digest), or what its state says
-//	pending  Claim   not expired                                     claimed   REQUEST_EXPIRED, and expired
-//	claimed  Claim   lease run out, not expired, count below the cap claimed   IN_PROGRESS; REQUEST_EXPIRED, and expired
-//	claimed  Start   this worker, this count, lease and expiry alive started   IN_PROGRESS; REQUEST_EXPIRED, and expired
-//	pending  Finish  -                                               rejected, withdrawn, expired, stopped
-//	claimed  Finish  -                                               withdrawn, expired, stopped
-//	started  Finish  -                                               done, unknown
-//	any end  any     -                                               -         what the state says, see stateError
-//
-// A started request is never claimed or started again: after a crash its outcome
-// is unknown. An ended request is kept until retention ends, and never less long
-// than its own expiry, so that a used approval can't be replayed after its record
-// has gone.
-//
-// The package imports nothing of ours but gate. A durable store passes the same
-// tests (storetest).
 package approval
 
 import (
@@ -31,14 +10,6 @@ import (
 	"github.com/tau-robot/tau/gate"
 )
 
-// Options are a memory store's bounds.
-type Options struct {
-	Lease     time.Duration    // how long a claim holds; default 15 s, above the 10 s within which an approval must start
-	MaxClaims int              // claims of one request beyond which it expires; default 3
-	Retention time.Duration    // how long an ended request is kept; default 1 h
-	Now       func() time.Time // default time.Now
-}
-
 // Memory is a gate.Requests that a restart empties. All methods may be called
 // from any goroutine; none blocks on anything but its lock.
 type Memory struct {
@@ -50,10 +21,14 @@ type Memory struct {
 }
 
 type row struct {
-	rec    gate.Record
-	worker string
-	lease  time.Time
-	ended  time.Time
+	rec     gate.Record
+	secret  [32]byte // the hash
+	asked   reading
+	worker  string
+	claimed reading
+	renewed reading
+	lease   time.Time
+	ended   time.Time
 }
 
 var _ gate.Requests = (*Memory)(nil)
@@ -61,109 +36,155 @@ var _ gate.Requests = (*Memory)(nil)
 // NewMemory returns an empty store with the default bounds.
 func NewMemory() *Memory { return NewMemoryWith(Options{}) }
 
-// NewMemoryWith returns an empty store; zero options mean the defaults.
+// NewMemoryWith returns an empty store.
 func NewMemoryWith(o Options) *Memory {
-	if o.Lease <= 0 {
-		o.Lease = 15 * time.Second
-	}
-	if o.MaxClaims <= 0 {
-		o.MaxClaims = 3
-	}
-	if o.Retention <= 0 {
-		o.Retention = time.Hour
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return &Memory{opts: o, rows: map[string]*row{}}
+	return &Memory{opts: o.filled(), rows: map[string]*row{}}
 }
 
 // Open stores a new request as pending.
-func (m *Memory) Open(_ context.Context, req gate.Request, snapshot []byte) error {
-	switch {
-	case req.CallID == "":
-		return gate.Errf(gate.CodeInvalidArgument, "call_id", "is empty")
-	case req.Digest == [32]byte{}:
-		return gate.Errf(gate.CodeInvalidArgument, "digest", "is empty")
-	case snapshot == nil:
-		return gate.Errf(gate.CodeInvalidArgument, "snapshot", "there is none, so nothing could be shown for it")
+func (m *Memory) Open(_ context.Context, req gate.Request, snapshot []byte) (gate.Secret, error) {
+	req, err := storable(req, snapshot)
+	if err != nil {
+		return gate.Secret{}, err
 	}
-	now := m.opts.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := m.opts.read(m.opts.Now())
 	m.purge(now)
+	return m.open(req, snapshot, now)
+}
+
+// open enters a request; mu is held.
+func (m *Memory) open(req gate.Request, snapshot []byte, now reading) (gate.Secret, error) {
+	secret, err := newSecret(m.opts.Rand)
+	if err != nil {
+		return gate.Secret{}, err
+	}
 	if r, ok := m.rows[req.CallID]; ok {
-		if r.rec.Request.Digest != req.Digest {
-			return gate.Errf(gate.CodeInvalidArgument, "call_id", "%s is taken by a call with other arguments", req.CallID)
+		m.expire(r, now)
+		switch {
+		case r.rec.Request.Digest != req.Digest:
+			return gate.Secret{}, errTaken(req.CallID)
+		case r.rec.State != gate.RequestPending:
+			return gate.Secret{}, stateError(r.rec.State)
 		}
-		if r.rec.State == gate.RequestPending && !gate.Expired(now, r.rec.Request.Expiry) {
-			return nil
-		}
-		return stateError(r.rec.State)
+		r.secret = hashOf(secret)
+		return secret, nil
 	}
-	if gate.Expired(now, req.Expiry) {
-		return gate.Errf(gate.CodeRequestExpired, "expiry", "is not ahead")
+	if now.over(req.Expiry, now) {
+		return gate.Secret{}, gate.Errf(gate.CodeRequestExpired, "expiry", "is not ahead")
 	}
-	m.rows[req.CallID] = &row{rec: gate.Record{
-		Request: req.Clone(), Snapshot: bytes.Clone(snapshot), State: gate.RequestPending,
-	}}
+	m.rows[req.CallID] = &row{
+		rec:    gate.Record{Request: req, Snapshot: bytes.Clone(snapshot), State: gate.RequestPending},
+		secret: hashOf(secret), asked: now,
+	}
 	m.ids = append(m.ids, req.CallID)
-	return nil
+	return secret, nil
+}
+
+// Read returns a request, with a fresh secret where it can be claimed.
+func (m *Memory) Read(_ context.Context, id string, now time.Time) (gate.Record, gate.Secret, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.rows[id]
+	if !ok {
+		return gate.Record{}, gate.Secret{}, notFound(id)
+	}
+	at := m.opts.read(now)
+	m.expire(r, at)
+	if r.rec.State != gate.RequestPending && !(r.rec.State == gate.RequestClaimed && r.leaseOver(at)) {
+		return r.rec.Clone(), gate.Secret{}, nil
+	}
+	secret, err := newSecret(m.opts.Rand)
+	if err != nil {
+		return gate.Record{}, gate.Secret{}, err
+	}
+	r.secret = hashOf(secret)
+	return r.rec.Clone(), secret, nil
 }
 
 // Claim takes a request for a worker; of any number of concurrent claims one wins.
-func (m *Memory) Claim(_ context.Context, id, worker, decider string, now time.Time) (int, error) {
-	if worker == "" || decider == "" {
-		return 0, gate.Errf(gate.CodeInvalidArgument, "worker", "a claim names its worker and who decided")
+func (m *Memory) Claim(_ context.Context, c gate.Claim) (gate.Lease, error) {
+	if err := checkClaim(c); err != nil {
+		return gate.Lease{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, err := m.live(id, now)
+	now := m.opts.read(c.Now)
+	r, err := m.live(c.ID, now)
 	if err != nil {
-		return 0, err
+		return gate.Lease{}, err
 	}
-	switch {
-	case r.rec.State == gate.RequestPending:
-	case r.rec.State == gate.RequestClaimed && gate.Expired(now, r.lease):
-		if r.rec.Claims >= m.opts.MaxClaims {
-			m.end(r, gate.RequestExpired)
-			return 0, stateError(gate.RequestExpired)
+	if err := noClaim(r.rec, r.secret, r.leaseOver(now), m.opts.MaxClaims, c); err != nil {
+		if gate.CodeOf(err) == gate.CodeRequestExpired {
+			m.end(r, gate.RequestExpired, now)
 		}
-	default:
-		return 0, stateError(r.rec.State)
+		return gate.Lease{}, err
 	}
 	r.rec.State = gate.RequestClaimed
 	r.rec.Claims++
-	r.rec.Decider, r.rec.Decision = decider, gate.Approved
-	r.worker, r.lease = worker, now.Add(m.opts.Lease)
-	return r.rec.Claims, nil
+	r.rec.Decider, r.rec.Decision = c.Decider, gate.Approved
+	r.worker, r.claimed, r.renewed, r.lease = c.Worker, now, now, c.Now.Add(m.opts.Lease)
+	return gate.Lease{ID: c.ID, Worker: c.Worker, Claims: r.rec.Claims, Until: r.lease}, nil
+}
+
+// Renew prolongs a lease.
+func (m *Memory) Renew(_ context.Context, l gate.Lease, now time.Time) (gate.Lease, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, at, err := m.held(l, now)
+	if err != nil {
+		return gate.Lease{}, err
+	}
+	if r.claimed.id != at.id || r.claimed.over(r.claimed.wall.Add(m.opts.HardStop), at) {
+		return gate.Lease{}, errHardStop()
+	}
+	r.renewed, r.lease = at, earlier(now.Add(m.opts.Lease), r.claimed.wall.Add(m.opts.HardStop))
+	l.Until = r.lease
+	return l, nil
 }
 
 // Start records that physics is about to begin; an error means don't move.
-func (m *Memory) Start(_ context.Context, id, worker string, claims int, now time.Time) error {
+func (m *Memory) Start(_ context.Context, l gate.Lease, now time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, err := m.live(id, now)
+	r, _, err := m.held(l, now)
 	if err != nil {
 		return err
-	}
-	switch {
-	case r.rec.State != gate.RequestClaimed:
-		if r.rec.State == gate.RequestPending {
-			return gate.Errf(gate.CodeNotApproved, "call_id", "nobody has claimed the request")
-		}
-		return stateError(r.rec.State)
-	case r.worker != worker || r.rec.Claims != claims:
-		return stateError(gate.RequestClaimed)
-	case gate.Expired(now, r.lease):
-		return gate.Errf(gate.CodeRequestExpired, "lease", "the claim has run out")
 	}
 	r.rec.State = gate.RequestStarted
 	return nil
 }
 
+// Replace withdraws a claimed request and opens another one.
+func (m *Memory) Replace(_ context.Context, l gate.Lease, req gate.Request, snapshot []byte, now time.Time) (gate.Secret, error) {
+	req, err := storable(req, snapshot)
+	if err != nil {
+		return gate.Secret{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, at, err := m.held(l, now)
+	if err != nil {
+		return gate.Secret{}, err
+	}
+	if m.rows[req.CallID] != nil {
+		return gate.Secret{}, errTaken(req.CallID)
+	}
+	secret, err := m.open(req, snapshot, at)
+	if err != nil {
+		return gate.Secret{}, err
+	}
+	r.rec.Answer = replacedBy(req.CallID)
+	m.end(r, gate.RequestWithdrawn, at)
+	return secret, nil
+}
+
 // Finish ends a request.
 func (m *Memory) Finish(_ context.Context, id string, state gate.RequestState, answer []byte) error {
+	if len(answer) > maxAnswer {
+		answer = nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.rows[id]
@@ -171,50 +192,83 @@ func (m *Memory) Finish(_ context.Context, id string, state gate.RequestState, a
 		return notFound(id)
 	}
 	if !slices.Contains(ends(r.rec.State), state) {
-		if !isEnd(state) {
-			return gate.Errf(gate.CodeInvalidArgument, "state", "%q ends nothing", state)
-		}
-		return stateError(r.rec.State)
+		return cantFinish(r.rec.State, state)
 	}
 	r.rec.Answer = bytes.Clone(answer)
 	if state == gate.RequestRejected {
 		r.rec.Decision = gate.Rejected
 	}
-	m.end(r, state)
+	m.end(r, state, m.opts.read(m.opts.Now()))
 	return nil
 }
 
 // Get returns a copy. A request whose expiry has passed before it was started
 // reads as expired.
 func (m *Memory) Get(_ context.Context, id string) (gate.Record, error) {
-	now := m.opts.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.rows[id]
 	if !ok {
 		return gate.Record{}, notFound(id)
 	}
-	m.expire(r, now)
+	m.expire(r, m.opts.read(m.opts.Now()))
 	return r.rec.Clone(), nil
 }
 
-// Pending lists open requests, oldest first.
+// Pending lists open requests, oldest first, without their bulk.
 func (m *Memory) Pending(_ context.Context, now time.Time) ([]gate.Record, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	at := m.opts.read(now)
 	var out []gate.Record
 	for _, id := range m.ids {
 		r := m.rows[id]
-		m.expire(r, now)
+		m.expire(r, at)
 		if r.rec.State == gate.RequestPending {
-			out = append(out, r.rec.Clone())
+			out = append(out, r.light())
 		}
 	}
 	return out, nil
 }
 
+// Recover settles what other workers left. In memory those are workers of the
+// same process, and whoever calls it knows that they have ended.
+func (m *Memory) Recover(_ context.Context, worker string, now time.Time) (gate.Recovered, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := m.opts.read(now)
+	m.purge(at)
+	var out gate.Recovered
+	for _, id := range m.ids {
+		r := m.rows[id]
+		switch {
+		case r.worker == worker:
+		case r.rec.State == gate.RequestStarted:
+			m.end(r, gate.RequestUnknown, at)
+			out.Unknown = append(out.Unknown, r.light())
+		case r.rec.State == gate.RequestClaimed:
+			out.Reopened = append(out.Reopened, r.light())
+			r.rec.State, r.rec.Decision, r.rec.Decider = gate.RequestPending, 0, ""
+			r.worker, r.lease = "", time.Time{}
+		}
+		if r.rec.State == gate.RequestPending && r.asked.id != at.id {
+			r.asked = at
+		}
+	}
+	return out, nil
+}
+
+// light returns a copy without bulk; mu is held.
+func (r *row) light() gate.Record {
+	rec := r.rec
+	rec.Snapshot, rec.Request.Card.Data = nil, nil
+	return rec.Clone()
+}
+
+func (r *row) leaseOver(now reading) bool { return r.renewed.over(r.lease, now) }
+
 // live returns the row, expired first where its time has come; mu is held.
-func (m *Memory) live(id string, now time.Time) (*row, error) {
+func (m *Memory) live(id string, now reading) (*row, error) {
 	r, ok := m.rows[id]
 	if !ok {
 		return nil, notFound(id)
@@ -226,23 +280,33 @@ func (m *Memory) live(id string, now time.Time) (*row, error) {
 	return r, nil
 }
 
+// held returns the row that a lease in force holds; mu is held.
+func (m *Memory) held(l gate.Lease, now time.Time) (*row, reading, error) {
+	at := m.opts.read(now)
+	r, err := m.live(l.ID, at)
+	if err == nil {
+		err = noLease(r.rec, r.worker, r.leaseOver(at), l)
+	}
+	return r, at, err
+}
+
 // expire ends a request that hasn't started by its expiry; mu is held.
-func (m *Memory) expire(r *row, now time.Time) {
-	if (r.rec.State == gate.RequestPending || r.rec.State == gate.RequestClaimed) && gate.Expired(now, r.rec.Request.Expiry) {
-		m.end(r, gate.RequestExpired)
+func (m *Memory) expire(r *row, now reading) {
+	if (r.rec.State == gate.RequestPending || r.rec.State == gate.RequestClaimed) && r.asked.over(r.rec.Request.Expiry, now) {
+		m.end(r, gate.RequestExpired, now)
 	}
 }
 
-func (m *Memory) end(r *row, state gate.RequestState) {
-	r.rec.State, r.ended = state, m.opts.Now()
+func (m *Memory) end(r *row, state gate.RequestState, now reading) {
+	r.rec.State, r.ended = state, now.wall
 }
 
 // purge forgets ended requests whose retention and expiry have both passed; mu is held.
-func (m *Memory) purge(now time.Time) {
+func (m *Memory) purge(now reading) {
 	m.ids = slices.DeleteFunc(m.ids, func(id string) bool {
 		r := m.rows[id]
 		m.expire(r, now)
-		if !isEnd(r.rec.State) || !gate.Expired(now, r.rec.Request.Expiry) || !gate.Expired(now, r.ended.Add(m.opts.Retention)) {
+		if !isEnd(r.rec.State) || !gate.Expired(now.wall, r.rec.Request.Expiry) || !gate.Expired(now.wall, r.ended.Add(m.opts.Retention)) {
 			return false
 		}
 		delete(m.rows, id)

@@ -1,24 +1,60 @@
 package approval_test
 
 import (
+	"flag"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/tau-robot/tau/gate/approval"
 	"github.com/tau-robot/tau/gate/approval/storetest"
 )
 
+func TestMain(m *testing.M) {
+	if dir := childDir(); dir != "" {
+		child(dir)
+		return
+	}
+	if underRace {
+		flag.Parse()
+		if err := flag.Set("rapid.checks", "20"); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// rounds is how often something is tried.
+func rounds(n int) int {
+	if underRace {
+		return max(n/6, 1)
+	}
+	return n
+}
+
+// bounds are those that the suites are run with.
+func bounds(clock *storetest.Clock, retention time.Duration) approval.Options {
+	return approval.Options{
+		Lease: 15 * time.Second, HardStop: time.Minute, MaxClaims: 3, Retention: retention,
+		Now: clock.Now, Boot: clock.Boot, BootID: clock.BootID(),
+	}
+}
+
+func under(o approval.Options, s storetest.Store) storetest.Store {
+	s.Lease, s.HardStop, s.MaxClaims, s.Retention = o.Lease, o.HardStop, o.MaxClaims, o.Retention
+	return s
+}
+
+// retentions are beyond a request's own expiry, and within it.
+var retentions = []time.Duration{time.Hour, time.Minute}
+
 func TestMemoryConforms(t *testing.T) {
-	// Retention beyond a request's own expiry, and within it.
-	for _, retention := range []time.Duration{time.Hour, time.Minute} {
+	for _, retention := range retentions {
 		t.Run(retention.String(), func(t *testing.T) {
 			storetest.Run(t, func(_ *testing.T, clock *storetest.Clock) storetest.Store {
-				return storetest.Store{
-					Requests: approval.NewMemoryWith(approval.Options{
-						Lease: 15 * time.Second, MaxClaims: 3, Retention: retention, Now: clock.Now,
-					}),
-					Lease: 15 * time.Second, MaxClaims: 3, Retention: retention,
-				}
+				o := bounds(clock, retention)
+				return under(o, storetest.Store{Requests: approval.NewMemoryWith(o)})
 			})
 		})
 	}

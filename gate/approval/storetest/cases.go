@@ -13,7 +13,7 @@ import (
 func (x *suite) openAndRead() {
 	req := x.request("a")
 	snap := []byte("snap")
-	require.NoError(x, x.s.Open(ctx(x), req, snap))
+	require.NoError(x, x.put(req, snap))
 	want := x.request("a")
 	// The store keeps copies and hands out copies.
 	req.Args[2], req.Card.Facts[0].Text, req.Card.Data[2], snap[0] = 'X', "X", 'X', 'X'
@@ -32,33 +32,36 @@ func (x *suite) openAndRead() {
 	list, err := x.s.Pending(ctx(x), x.clock.Now())
 	require.NoError(x, err)
 	require.Len(x, list, 2)
-	require.Equal(x, "a", list[0].Request.CallID)
+	light := want
+	light.Card.Data = nil
+	require.Equal(x, light, list[0].Request)
+	require.Nil(x, list[0].Snapshot, "a list is without its bulk")
 	require.Equal(x, "b", list[1].Request.CallID)
 
 	_, err = x.s.Get(ctx(x), "nobody")
 	code(x, err, gate.CodeInvalidArgument)
 	code(x, x.s.Finish(ctx(x), "nobody", gate.RequestRejected, nil), gate.CodeInvalidArgument)
-	_, err = x.s.Claim(ctx(x), "nobody", "w", "d", x.clock.Now())
+	_, err = x.claim("nobody", "w", "d", x.clock.Now())
 	code(x, err, gate.CodeInvalidArgument)
 
 	// What can't be shown or told apart isn't stored (G40).
-	code(x, x.s.Open(ctx(x), x.request("c"), nil), gate.CodeInvalidArgument)
+	code(x, x.put(x.request("c"), nil), gate.CodeInvalidArgument)
 	bad := x.request("c")
 	bad.Digest = [32]byte{}
-	code(x, x.s.Open(ctx(x), bad, []byte("s")), gate.CodeInvalidArgument)
+	code(x, x.put(bad, []byte("s")), gate.CodeInvalidArgument)
 	bad = x.request("")
-	code(x, x.s.Open(ctx(x), bad, []byte("s")), gate.CodeInvalidArgument)
+	code(x, x.put(bad, []byte("s")), gate.CodeInvalidArgument)
 	bad = x.request("c")
 	bad.Expiry = x.clock.Now()
-	code(x, x.s.Open(ctx(x), bad, []byte("s")), gate.CodeRequestExpired)
+	code(x, x.put(bad, []byte("s")), gate.CodeRequestExpired)
 }
 
 func (x *suite) otherArguments() {
 	x.open("a")
-	require.NoError(x, x.s.Open(ctx(x), x.request("a"), []byte("snap")), "the same again changes nothing")
+	require.NoError(x, x.put(x.request("a"), []byte("snap")), "the same again changes nothing")
 	other := x.request("a")
 	other.Args, other.Digest = []byte(`{"positions":{"a":2}}`), [32]byte{9}
-	code(x, x.s.Open(ctx(x), other, []byte("snap")), gate.CodeInvalidArgument)
+	code(x, x.put(other, []byte("snap")), gate.CodeInvalidArgument)
 	got, err := x.s.Get(ctx(x), "a")
 	require.NoError(x, err)
 	require.Equal(x, [32]byte{1, 2, 3}, got.Request.Digest)
@@ -68,10 +71,7 @@ func (x *suite) otherArguments() {
 // transitions tries each method in each state.
 func (x *suite) transitions() {
 	type S = gate.RequestState
-	all := []S{
-		gate.RequestPending, gate.RequestClaimed, gate.RequestStarted, gate.RequestDone, gate.RequestRejected,
-		gate.RequestWithdrawn, gate.RequestExpired, gate.RequestStopped, gate.RequestUnknown,
-	}
+	all := allStates
 	ends := map[S][]S{
 		gate.RequestPending: {gate.RequestRejected, gate.RequestWithdrawn, gate.RequestExpired, gate.RequestStopped},
 		gate.RequestClaimed: {gate.RequestWithdrawn, gate.RequestExpired, gate.RequestStopped},
@@ -100,7 +100,7 @@ func (x *suite) transitions() {
 		}
 		id := fmt.Sprint("c", n)
 		x.reach(id, from)
-		_, err := x.s.Claim(ctx(x), id, "w2", "d", x.clock.Now())
+		_, err := x.claim(id, "w2", "d", x.clock.Now())
 		if from == gate.RequestPending {
 			require.NoError(x, err)
 		} else {
@@ -109,7 +109,7 @@ func (x *suite) transitions() {
 		}
 		id = fmt.Sprint("s", n)
 		x.reach(id, from)
-		err = x.s.Start(ctx(x), id, "w", 1, x.clock.Now())
+		err = x.start(id, "w", 1, x.clock.Now())
 		switch from {
 		case gate.RequestClaimed:
 			require.NoError(x, err)
@@ -134,16 +134,19 @@ func contains(list []gate.RequestState, s gate.RequestState) bool {
 
 func (x *suite) oneClaimWins() {
 	x.open("a")
+	now := x.clock.Now()
+	c, err := x.read("a", "w", "terminal", now)
+	require.NoError(x, err)
 	var won, lost atomic.Int32
 	var wg sync.WaitGroup
-	now := x.clock.Now()
 	for i := range 32 {
 		wg.Go(func() {
-			worker := fmt.Sprint("w", i)
-			n, err := x.s.Claim(ctx(x), "a", worker, "terminal", now)
+			c := c
+			c.Worker = fmt.Sprint("w", i)
+			l, err := x.s.Claim(ctx(x), c)
 			if err == nil {
 				won.Add(1)
-				if e := x.s.Start(ctx(x), "a", worker, n, now); e != nil {
+				if e := x.s.Start(ctx(x), l, now); e != nil {
 					x.Errorf("the winner could not start: %v", e)
 				}
 				return
@@ -161,7 +164,7 @@ func (x *suite) oneClaimWins() {
 	require.Equal(x, gate.Approved, got.Decision)
 	require.Equal(x, "terminal", got.Decider)
 	require.Equal(x, 1, got.Claims)
-	_, err = x.s.Claim(ctx(x), "a", "", "d", now)
+	_, err = x.claim("a", "", "d", now)
 	code(x, err, gate.CodeInvalidArgument)
 }
 
@@ -170,32 +173,32 @@ func (x *suite) nothingAfterExpiry() {
 	x.reach("claimed", gate.RequestClaimed)
 	x.reach("done", gate.RequestDone)
 	now := x.clock.Advance(ttl)
-	_, err := x.s.Claim(ctx(x), "open", "w", "d", now)
+	_, err := x.claim("open", "w", "d", now)
 	code(x, err, gate.CodeRequestExpired)
-	code(x, x.s.Start(ctx(x), "claimed", "w", 1, now), gate.CodeRequestExpired)
+	code(x, x.start("claimed", "w", 1, now), gate.CodeRequestExpired)
 	require.Equal(x, gate.RequestExpired, x.state("open"), "expired, not unknown")
 	require.Equal(x, gate.RequestExpired, x.state("claimed"))
 	require.Equal(x, gate.RequestDone, x.state("done"))
 	list, err := x.s.Pending(ctx(x), now)
 	require.NoError(x, err)
 	require.Empty(x, list)
-	code(x, x.s.Open(ctx(x), x.request("open"), []byte("s")), gate.CodeRequestExpired)
+	code(x, x.put(x.request("open"), []byte("s")), gate.CodeRequestExpired)
 }
 
 func (x *suite) leaseAndCap() {
 	x.open("a")
 	now := x.clock.Now()
 	for i := range x.s.MaxClaims {
-		n, err := x.s.Claim(ctx(x), "a", fmt.Sprint("w", i), "d", now)
+		n, err := x.claim("a", fmt.Sprint("w", i), "d", now)
 		require.NoError(x, err)
 		require.Equal(x, i+1, n)
-		_, err = x.s.Claim(ctx(x), "a", "other", "d", now)
+		_, err = x.claim("a", "other", "d", now)
 		code(x, err, gate.CodeInProgress)
 		now = x.clock.Advance(x.s.Lease)
 		// Its lease has run out: it may not start, whoever holds the claim now.
-		code(x, x.s.Start(ctx(x), "a", fmt.Sprint("w", i), n, now), gate.CodeRequestExpired)
+		code(x, x.start("a", fmt.Sprint("w", i), n, now), gate.CodeRequestExpired)
 	}
-	_, err := x.s.Claim(ctx(x), "a", "again", "d", now)
+	_, err := x.claim("a", "again", "d", now)
 	code(x, err, gate.CodeRequestExpired)
 	require.Equal(x, gate.RequestExpired, x.state("a"))
 }
@@ -203,26 +206,26 @@ func (x *suite) leaseAndCap() {
 func (x *suite) startIsConditional() {
 	x.reach("a", gate.RequestClaimed)
 	now := x.clock.Now()
-	code(x, x.s.Start(ctx(x), "a", "thief", 1, now), gate.CodeInProgress)
-	code(x, x.s.Start(ctx(x), "a", "w", 2, now), gate.CodeInProgress)
-	code(x, x.s.Start(ctx(x), "a", "w", 0, now), gate.CodeInProgress)
+	code(x, x.start("a", "thief", 1, now), gate.CodeInProgress)
+	code(x, x.start("a", "w", 2, now), gate.CodeInProgress)
+	code(x, x.start("a", "w", 0, now), gate.CodeInProgress)
 	// Somebody else has it once the lease ran out: the first claimer is too late.
 	now = x.clock.Advance(x.s.Lease)
-	n, err := x.s.Claim(ctx(x), "a", "w2", "d", now)
+	n, err := x.claim("a", "w2", "d", now)
 	require.NoError(x, err)
 	require.Equal(x, 2, n)
-	code(x, x.s.Start(ctx(x), "a", "w", 1, now), gate.CodeInProgress)
-	require.NoError(x, x.s.Start(ctx(x), "a", "w2", 2, now))
-	code(x, x.s.Start(ctx(x), "a", "w2", 2, now), gate.CodeInProgress)
-	_, err = x.s.Claim(ctx(x), "a", "w3", "d", x.clock.Advance(x.s.Lease))
+	code(x, x.start("a", "w", 1, now), gate.CodeInProgress)
+	require.NoError(x, x.start("a", "w2", 2, now))
+	code(x, x.start("a", "w2", 2, now), gate.CodeInProgress)
+	_, err = x.claim("a", "w3", "d", x.clock.Advance(x.s.Lease))
 	code(x, err, gate.CodeInProgress)
 }
 
 func (x *suite) doneKeepsTheAnswer() {
 	x.reach("a", gate.RequestDone)
-	_, err := x.s.Claim(ctx(x), "a", "w", "d", x.clock.Now())
+	_, err := x.claim("a", "w", "d", x.clock.Now())
 	code(x, err, gate.CodePlanUsed)
-	code(x, x.s.Start(ctx(x), "a", "w", 1, x.clock.Now()), gate.CodePlanUsed)
+	code(x, x.start("a", "w", 1, x.clock.Now()), gate.CodePlanUsed)
 	got, err := x.s.Get(ctx(x), "a")
 	require.NoError(x, err)
 	require.Equal(x, `{"status":"ok"}`, string(got.Answer))
@@ -237,7 +240,7 @@ func (x *suite) retention() {
 	x.clock.Advance(max(ttl, x.s.Retention) - 1)
 	x.open("other") // what might forget
 	require.Equal(x, gate.RequestDone, x.state("a"))
-	code(x, x.s.Open(ctx(x), x.request("a"), []byte("s")), gate.CodePlanUsed)
+	code(x, x.put(x.request("a"), []byte("s")), gate.CodePlanUsed)
 	x.clock.Advance(1)
 	x.open("another")
 	_, err := x.s.Get(ctx(x), "a")
@@ -248,9 +251,9 @@ func (x *suite) oneYesOneRequest() {
 	x.open("a")
 	x.open("b") // the same call again
 	now := x.clock.Now()
-	n, err := x.s.Claim(ctx(x), "a", "w", "terminal", now)
+	n, err := x.claim("a", "w", "terminal", now)
 	require.NoError(x, err)
-	code(x, x.s.Start(ctx(x), "b", "w", n, now), gate.CodeNotApproved)
-	require.NoError(x, x.s.Start(ctx(x), "a", "w", n, now))
+	code(x, x.start("b", "w", n, now), gate.CodeNotApproved)
+	require.NoError(x, x.start("a", "w", n, now))
 	require.Equal(x, gate.RequestPending, x.state("b"))
 }

@@ -18,14 +18,56 @@ import (
 type Store struct {
 	gate.Requests
 	Lease     time.Duration
+	HardStop  time.Duration
 	MaxClaims int
 	Retention time.Duration
+	// Reopen ends the store and opens it again on what it has kept, as another
+	// process would; nil: it keeps nothing.
+	Reopen func() Store
 }
 
-// Clock is the time that a store under test is given; it moves only by Advance.
+// Clock is the time that a store under test is given: a wall clock, and one that
+// counts from the machine's start. It moves only by the methods below.
 type Clock struct {
-	mu  sync.Mutex
-	now time.Time
+	mu     sync.Mutex
+	now    time.Time
+	boot   time.Duration
+	starts int
+}
+
+// NewClock returns a clock that stands at a fixed time.
+func NewClock() *Clock {
+	return &Clock{now: time.Date(2031, 5, 4, 3, 2, 1, 0, time.UTC), boot: time.Hour}
+}
+
+// Boot returns the time since the machine started.
+func (c *Clock) Boot() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.boot
+}
+
+// BootID names the start of the machine.
+func (c *Clock) BootID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Sprint("start ", c.starts)
+}
+
+// Jump sets the wall clock and nothing else.
+func (c *Clock) Jump(d time.Duration) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	return c.now
+}
+
+// Reboot starts the machine anew; stores have to be opened again.
+func (c *Clock) Reboot() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.starts++
+	c.boot = 0
 }
 
 // Now returns the clock's time.
@@ -35,11 +77,11 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// Advance moves the clock.
+// Advance lets time pass.
 func (c *Clock) Advance(d time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
+	c.now, c.boot = c.now.Add(d), c.boot+d
 	return c.now
 }
 
@@ -62,9 +104,22 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) Store) {
 		{"G45_DoneKeepsTheAnswer", (*suite).doneKeepsTheAnswer},
 		{"Case66_UsedRecordsOutliveTheirExpiry", (*suite).retention},
 		{"Case52_OneYesOneRequest", (*suite).oneYesOneRequest},
+		{"G41_AReadMakesAFreshSecret", (*suite).secrets},
+		{"G41_BulkIsLeftOutWhole", (*suite).bulk},
+		{"G42_WhatWasDecidedIsWhatItIs", (*suite).decided},
+		{"Case64_AHundredClickers", (*suite).clickers},
+		{"G42_ClaimsRaceAcrossLeases", (*suite).leaseRace},
+		{"G43_Renew", (*suite).renew},
+		{"G44_ClocksThatJump", (*suite).jumps},
+		{"G44_WhatAnotherWorkerLeft", (*suite).recovered},
+		{"G46_Replace", (*suite).replace},
+		{"G41_AContextThatHasEnded", (*suite).endedContext},
+		{"G41_EveryStateOutlivesARestart", (*suite).restart},
+		{"G44_StartedIsUnknownAfterARestart", (*suite).restartStarted},
+		{"G44_AfterTheMachinesStart", (*suite).reboot},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			clock := &Clock{now: time.Date(2031, 5, 4, 3, 2, 1, 0, time.UTC)}
+			clock := NewClock()
 			c.test(&suite{T: t, clock: clock, s: open(t, clock)})
 		})
 	}
@@ -80,7 +135,7 @@ func (x *suite) request(id string) gate.Request {
 	now := x.clock.Now()
 	return gate.Request{
 		CallID: id, Tool: "move_joints", Tier: gate.TierPhysical, Args: []byte(`{"positions":{"a":1}}`),
-		Effect: "Moves the arm.", Session: gate.Session{Name: "s", Mode: gate.ModeSim, Backend: "sim"},
+		Effect: "Moves the arm.", Session: gate.Session{Name: "s", Mode: gate.ModeReal, Backend: "arm", OptIn: "who to what"},
 		Principal: "p", Origin: "test", Digest: [32]byte{1, 2, 3},
 		Card:  gate.Card{Facts: []gate.Fact{{Label: "Duration", Text: "2 s"}}, Assumed: []string{"jerk"}, Data: []byte(`{"a":1}`)},
 		Asked: now, Expiry: now.Add(ttl),
@@ -89,7 +144,32 @@ func (x *suite) request(id string) gate.Request {
 
 func (x *suite) open(id string) {
 	x.Helper()
-	require.NoError(x, x.s.Open(ctx(x), x.request(id), []byte("snap")))
+	require.NoError(x, x.put(x.request(id), []byte("snap")))
+}
+
+func (x *suite) put(req gate.Request, snapshot []byte) error {
+	_, err := x.s.Open(ctx(x), req, snapshot)
+	return err
+}
+
+// read returns a claim of what the request is now.
+func (x *suite) read(id, worker, decider string, now time.Time) (gate.Claim, error) {
+	r, secret, err := x.s.Read(ctx(x), id, now)
+	return gate.Claim{ID: id, Digest: r.Request.Digest, Secret: secret, Claims: r.Claims, Worker: worker, Decider: decider, Now: now}, err
+}
+
+// claim reads and claims.
+func (x *suite) claim(id, worker, decider string, now time.Time) (int, error) {
+	c, err := x.read(id, worker, decider, now)
+	if err != nil {
+		return 0, err
+	}
+	l, err := x.s.Claim(ctx(x), c)
+	return l.Claims, err
+}
+
+func (x *suite) start(id, worker string, claims int, now time.Time) error {
+	return x.s.Start(ctx(x), gate.Lease{ID: id, Worker: worker, Claims: claims}, now)
 }
 
 func (x *suite) state(id string) gate.RequestState {
@@ -110,13 +190,13 @@ func (x *suite) reach(id string, to gate.RequestState) {
 		require.NoError(x, x.s.Finish(ctx(x), id, to, []byte(`{}`)))
 		return
 	}
-	n, err := x.s.Claim(ctx(x), id, "w", "terminal", x.clock.Now())
+	n, err := x.claim(id, "w", "terminal", x.clock.Now())
 	require.NoError(x, err)
 	require.Equal(x, 1, n)
 	if to == gate.RequestClaimed {
 		return
 	}
-	require.NoError(x, x.s.Start(ctx(x), id, "w", 1, x.clock.Now()))
+	require.NoError(x, x.start(id, "w", 1, x.clock.Now()))
 	if to == gate.RequestStarted {
 		return
 	}

@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,4 +28,13 @@ func bootClock() func() time.Duration {
 		}
 		return d
 	}
+}
+
+// bootID names this start of the machine; empty where that can't be known.
+func bootID() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
 }

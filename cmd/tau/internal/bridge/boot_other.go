@@ -7,3 +7,5 @@ import "time"
 // bootClock is only known on Linux; elsewhere the wall and monotonic clocks bound
 // an expiry.
 func bootClock() func() time.Duration { return nil }
+
+func bootID() string { return "" }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/tau-robot/tau/gate"
-	"github.com/tau-robot/tau/gate/approval"
 	"github.com/tau-robot/tau/gate/lane"
 	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/sim"
@@ -14,6 +13,10 @@ import (
 type nowhere struct{}
 
 func (nowhere) Emit(gate.Event) error { return nil }
+
+// nothing is the store of a gate that is only looked at: nothing is asked of it, and
+// whatever were would be refused as a fault.
+type nothing struct{ gate.Requests }
 
 // Simulable says why a robot can't be simulated; nil: it can.
 func Simulable(m *robot.Model) error {
@@ -42,7 +45,7 @@ func Catalog(m *robot.Model, scene robot.Scene) ([]gate.Spec, error) {
 	l := lane.New()
 	defer func() { _ = l.Close() }() // a lane that never ran anything
 	g, err := gate.New(gate.Config{
-		Catalog: catalog, Lane: l, Sessions: sessions{robot.NewSessions(time.Now)}, Requests: approval.NewMemory(), Sink: nowhere{},
+		Catalog: catalog, Lane: l, Sessions: sessions{robot.NewSessions(time.Now)}, Requests: nothing{}, Sink: nowhere{},
 	})
 	if err != nil {
 		return nil, err

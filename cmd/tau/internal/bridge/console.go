@@ -67,7 +67,7 @@ func (c *console) approver() gate.Approver {
 	if !c.prompt.Interactive() {
 		return nil
 	}
-	return terminal.New(c.prompt)
+	return patient{terminal.New(c.prompt), c.prompt.Begun()}
 }
 
 func (c *console) bind(h *Host) {

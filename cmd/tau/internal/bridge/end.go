@@ -73,6 +73,9 @@ func (h *Host) release() error {
 	e := &ending{limit: cmp.Or(h.setup.endWait, stepWait)}
 	h.endDoors(e)
 	h.endMotion(e)
+	if h.asked != nil {
+		e.step("the requests", plain(h.asked.Close))
+	}
 	if h.token != "" {
 		e.step("the token's file", plain(func() error { return removed(h.token) }))
 	}

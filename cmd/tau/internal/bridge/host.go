@@ -65,6 +65,8 @@ type Host struct {
 	logFile *logfile.File
 	all     *robot.Sessions
 	store   *events.Store
+	asked   *approval.SQLite // the requests
+	left    gate.Recovery    // what an earlier process left
 	sink    *sink
 	backend robot.Backend
 	scene   func() robot.Scene // as it is now; doesn't wait for a motion
@@ -94,6 +96,9 @@ func Start(s Setup) (h *Host, err error) {
 	if err = h.openEvents(); err != nil {
 		return h, err
 	}
+	if h.asked, err = openRequests(h.dir.Join("bridge.db"), s.Now); err != nil {
+		return h, err
+	}
 	var approver gate.Approver
 	if s.Open != nil {
 		if approver, h.sink.watch, err = s.Open(h.dir.Path()); err != nil {
@@ -106,13 +111,20 @@ func Start(s Setup) (h *Host, err error) {
 	if h.control, err = control.Listen(datadir.Socket(h.dir.Path()), h.stop); err != nil {
 		return h, err
 	}
-	if err = h.serveMCP(); err != nil {
+	if err = h.prepareMCP(); err != nil {
 		return h, err
 	}
-	err = h.sink.Emit(gate.Event{
+	if err = h.sink.Emit(gate.Event{
 		Type: "session", Time: s.Now(), SessionID: s.Session, Principal: Operator, Origin: "bridge",
 		Mode: gate.ModeSim, Backend: SimArm, Text: h.describe("started"),
-	})
+	}); err != nil {
+		return h, err
+	}
+	// What waits is taken up before anybody is let in who could ask for more.
+	if h.left, err = h.Gate.Recover(context.Background()); err != nil {
+		return h, err
+	}
+	h.serveMCP()
 	h.Log.Info("bridge started", "robot", s.Model.Name, "session", s.Session, "pid", os.Getpid(), "version", s.Version)
 	return h, err
 }
@@ -170,7 +182,7 @@ func (h *Host) build(approver gate.Approver) error {
 	}
 	h.lane = lane.New()
 	cfg := gate.Config{
-		Catalog: catalog, Lane: h.lane, Sessions: sessions{h.all}, Requests: approval.NewMemory(), Sink: h.sink,
+		Catalog: catalog, Lane: h.lane, Sessions: sessions{h.all}, Requests: h.asked, Sink: h.sink,
 		Approver: approver, Stoppers: []gate.Stopper{stopper{SimArm, backend}}, Log: h.Log, Now: s.Now,
 		Boot: bootClock(),
 	}
@@ -186,9 +198,9 @@ func (h *Host) stop(ctx context.Context, kind gate.StopKind, reason string) []ga
 	return h.Gate.Stop(ctx, kind, reason, "control", Operator).Verdicts
 }
 
-// serveMCP serves MCP over HTTP to one client, whose token lies in a file of mode
-// 0600 and changes with each start. On streams it is the front end that serves.
-func (h *Host) serveMCP() error {
+// prepareMCP makes the server of MCP over HTTP for one client, whose token lies in a
+// file of mode 0600 and changes with each start.
+func (h *Host) prepareMCP() error {
 	if h.setup.Stdio {
 		return h.newMCP(&mcp.TokenTable{}) // no token opens anything
 	}
@@ -210,16 +222,21 @@ func (h *Host) serveMCP() error {
 	if err := tokens.Add(token); err != nil {
 		return err
 	}
-	if err := h.newMCP(tokens); err != nil {
-		return err
-	}
+	return h.newMCP(tokens)
+}
+
+// serveMCP begins to serve over HTTP, where that is wanted. On streams it is the
+// front end that serves.
+func (h *Host) serveMCP() {
 	ln := h.setup.Listener
+	if ln == nil {
+		return
+	}
 	h.serving.Go(func() {
 		if err := h.mcp.Serve(ln); err != nil {
 			h.Log.Error("MCP over HTTP ended", "err", err)
 		}
 	})
-	return nil
 }
 
 func (h *Host) newMCP(tokens *mcp.TokenTable) (err error) {

@@ -305,6 +305,7 @@ func (r *run) announce() {
 	if url, token := r.host.Endpoint(); url != "" {
 		fmt.Fprintf(&b, "MCP at %s, bearer token in %s\n", url, gate.Escape(token))
 	}
+	b.WriteString(leftNotice(r.host.left))
 	switch {
 	case r.Stdio:
 		b.WriteString(stdioNotice)

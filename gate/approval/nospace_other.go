@@ -1,0 +1,5 @@
+//go:build !unix
+
+package approval
+
+func isNoSpace(error) bool { return false }

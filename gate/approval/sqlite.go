@@ -1,0 +1,265 @@
+package approval
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/tau-robot/tau/gate"
+)
+
+// SQLite is a gate.Requests in one file, for one process at a time. Each write is
+// one transaction, in the write-ahead log and synced before a method returns
+// (journal_mode WAL, synchronous FULL). One connection does everything, in the
+// order of asking. All methods may be called from any goroutine. A context that
+// ends gives up waiting for the turn; a write that has begun is never cut off, so
+// that it can always be said whether it was done.
+type SQLite struct {
+	opts Options
+	path string
+	db   *sql.DB
+	conn *sql.Conn
+
+	turn  chan struct{} // capacity 1: who holds it has conn, stmts and closed
+	stmts map[string]*sql.Stmt
+	shut  bool
+}
+
+var _ gate.Requests = (*SQLite)(nil)
+
+// Why a database is refused, or a write. errors.Is finds them.
+var (
+	// ErrDamaged: the file isn't what this package wrote. Nothing of it was changed.
+	ErrDamaged = errors.New("the database is damaged")
+	// ErrNewer: a newer version of this program wrote it. Nothing of it was changed.
+	ErrNewer = errors.New("the database was written by a newer version")
+	// ErrInUse: another process has it open.
+	ErrInUse = errors.New("the database is in use by another process")
+	// ErrFull: there is no room left on the disk. What was there can still be read.
+	ErrFull = errors.New("the disk is full")
+	// ErrClosed: the store has been closed.
+	ErrClosed = errors.New("the store is closed")
+)
+
+// busyTimeout is how long a lock of another process is waited for: one that is
+// ending lets go within that.
+const busyTimeout = 2 * time.Second
+
+// OpenSQLite opens the database at path, and makes it where there is none; the
+// folder has to exist. An existing one is checked first, on a copy, in whole: one
+// that is damaged or newer is refused by name and isn't touched. It blocks for the
+// disk, and for a process that is just giving the file up.
+func OpenSQLite(ctx context.Context, path string, o Options) (*SQLite, error) {
+	fail := func(err error) (*SQLite, error) {
+		return nil, gate.Errf(gate.CodeInternal, path, "%w", classify(err))
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return fail(err)
+	}
+	exists, err := present(path)
+	if err != nil {
+		return fail(err)
+	}
+	if exists {
+		err = checkCopy(ctx, path)
+	} else {
+		err = create(ctx, path)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	s := &SQLite{opts: o.filled(), path: path, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}}
+	if s.db, s.conn, err = connect(ctx, path); err != nil {
+		return fail(err)
+	}
+	if err := s.prepare(ctx); err != nil {
+		return fail(errors.Join(err, s.Close()))
+	}
+	return s, nil
+}
+
+// connect opens the one connection and takes the file for it.
+func connect(ctx context.Context, path string) (*sql.DB, *sql.Conn, error) {
+	q := url.Values{"_pragma": {
+		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
+		"locking_mode(EXCLUSIVE)", "synchronous(FULL)", "foreign_keys(ON)", "trusted_schema(OFF)", "cell_size_check(ON)",
+	}, "_txlock": {"immediate"}}
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String())
+	if err != nil {
+		return nil, nil, err
+	}
+	db.SetMaxOpenConns(1)
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	// The first write transaction takes the file; the lock lasts as long as the
+	// connection, and the kernel drops it with the process.
+	var mode string
+	err = conn.QueryRowContext(ctx, "PRAGMA journal_mode(WAL)").Scan(&mode)
+	if err == nil && mode != "wal" {
+		err = fmt.Errorf("its journal is %q instead of wal", mode)
+	}
+	for _, q := range []string{"BEGIN IMMEDIATE", "COMMIT"} {
+		if err == nil {
+			_, err = conn.ExecContext(ctx, q)
+		}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close(), db.Close())
+	}
+	return db, conn, nil
+}
+
+// create makes an empty database beside path and moves it there in one step, so
+// that a crash leaves none or a whole one.
+func create(ctx context.Context, path string) error {
+	tmp := path + ".new"
+	for _, f := range []string{tmp, tmp + "-wal", tmp + "-shm", tmp + "-journal"} {
+		if err := remove(f); err != nil {
+			return err
+		}
+	}
+	f, err := os.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	db, conn, err := connect(ctx, tmp)
+	if err != nil {
+		return err
+	}
+	for _, q := range append(schema,
+		fmt.Sprintf("PRAGMA application_id = %d", applicationID), fmt.Sprintf("PRAGMA user_version = %d", schemaVersion)) {
+		if err == nil {
+			_, err = conn.ExecContext(ctx, q)
+		}
+	}
+	// Closing the last connection moves the log into the file and syncs it.
+	if err := errors.Join(err, conn.Close(), db.Close()); err != nil {
+		return err
+	}
+	if _, err := os.Stat(tmp + "-wal"); err == nil {
+		return fmt.Errorf("%s-wal is still there", tmp)
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (s *SQLite) prepare(ctx context.Context) error {
+	for _, q := range []string{
+		sqlInsert, sqlSecret, sqlClaim, sqlRenew, sqlStart, sqlReplaced, sqlFinishOpen, sqlFinishStarted, sqlExpire,
+		sqlExpireAll, sqlPurge, sqlUnknown, sqlReopen, sqlRebase, sqlGet, sqlPending, sqlLeft,
+	} {
+		st, err := s.conn.PrepareContext(ctx, q)
+		if err != nil {
+			return err
+		}
+		s.stmts[q] = st
+	}
+	return nil
+}
+
+// Close gives the file up; what has been reported is in it already. It waits for
+// the call that is under way. A second Close returns nil.
+func (s *SQLite) Close() error {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	if s.shut {
+		return nil
+	}
+	s.shut = true
+	var errs []error
+	for _, st := range s.stmts {
+		errs = append(errs, st.Close())
+	}
+	if err := errors.Join(append(errs, s.conn.Close(), s.db.Close())...); err != nil {
+		return gate.Errf(gate.CodeInternal, s.path, "closing: %w", classify(err))
+	}
+	return nil
+}
+
+// Path returns the database's file, absolute.
+func (s *SQLite) Path() string { return s.path }
+
+// enter waits for the connection; leave gives it back. The context that it returns
+// doesn't end.
+func (s *SQLite) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, gate.Errf(gate.CodeCancelled, "requests", "%w", context.Cause(ctx))
+	}
+	leave = func() { <-s.turn }
+	switch {
+	case s.shut:
+		err = s.fault(ErrClosed)
+	case ctx.Err() != nil:
+		err = gate.Errf(gate.CodeCancelled, "requests", "%w", context.Cause(ctx))
+	default:
+		return context.WithoutCancel(ctx), leave, nil
+	}
+	leave()
+	return nil, nil, err
+}
+
+// fault is the typed error of a database that couldn't do what it was told.
+func (s *SQLite) fault(err error) error {
+	return gate.Errf(gate.CodeInternal, filepath.Base(s.path), "%w", classify(err))
+}
+
+// classify adds what an error of SQLite, or of the system, means, and what can be
+// done about it.
+func classify(err error) error {
+	if errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewer) || errors.Is(err, ErrInUse) || errors.Is(err, ErrFull) {
+		return err
+	}
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_FULL:
+			return fmt.Errorf("%w: make room; until then nothing new is asked and nothing begins to move: %w", ErrFull, err)
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+			return damaged(err)
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+			return fmt.Errorf("%w: %w", ErrInUse, err)
+		}
+	}
+	if isNoSpace(err) {
+		return fmt.Errorf("%w: make room; until then nothing new is asked and nothing begins to move: %w", ErrFull, err)
+	}
+	return err
+}
+
+func damaged(why error) error {
+	return fmt.Errorf("%w (%w); nothing of it was changed: restore it, or move it and its -wal file away to begin without requests; "+
+		"what was approved in it is then not run, and what was started is not run again", ErrDamaged, why)
+}
