@@ -76,6 +76,7 @@ func (c *call) event(e *Event) {
 	e.ToolUseID, e.CallID = clip(c.inv.ToolUseID, maxName), c.id
 	e.Principal, e.Origin = c.inv.Principal, c.inv.Origin
 	e.Mode, e.Backend = c.session.Mode, c.session.Backend
+	e.Restored = c.restored
 }
 
 // rawArgs writes arguments that weren't valid as a JSON string.

@@ -24,6 +24,7 @@ type Event struct {
 	Origin        string          `json:"origin,omitempty"`
 	Mode          Mode            `json:"mode,omitempty"`
 	Backend       string          `json:"backend,omitempty"`
+	Restored      bool            `json:"restored,omitempty"` // an earlier process asked the call
 	// approval events
 	Decision string `json:"decision,omitempty"`
 	Decider  string `json:"decider,omitempty"` // the approver's name

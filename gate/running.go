@@ -8,6 +8,7 @@ type Running struct {
 	CallID, Tool       string
 	Session, Principal string
 	Origin             string
+	Restored           bool // an earlier process asked it, so nobody in this one waits for its answer
 }
 
 type runningKey struct{}
@@ -22,5 +23,6 @@ func RunningOf(ctx context.Context) (Running, bool) {
 func withRunning(ctx context.Context, c *call) context.Context {
 	return context.WithValue(ctx, runningKey{}, Running{
 		CallID: c.id, Tool: c.inv.Tool, Session: c.inv.Session, Principal: c.inv.Principal, Origin: c.inv.Origin,
+		Restored: c.restored,
 	})
 }

@@ -57,8 +57,11 @@ func TestG47_APendingQuestionSurvivesKill9(t *testing.T) {
 	s.card()
 	require.Equal(t, card, s.shown(), "the same card to the last letter")
 	s.answers("y")
+	s.await("prompt): running, ")
+	s.await("prompt): done")
 	eventually(t, func() bool { return len(calls(t, dir, id)) == 1 }, "the call ends")
 	require.Equal(t, gate.StatusOK, calls(t, dir, id)[0].Status)
+	require.True(t, calls(t, dir, id)[0].Restored)
 	require.Regexp(t, `^0\.(49|50)`, s.pan())
 	s.kill9()
 
@@ -103,6 +106,7 @@ func TestG44_AMotionThatKill9CutOffIsUnknown(t *testing.T) {
 	s.await("(call " + id + ") ran when the bridge ended: what it did can't be known, and it is not run again")
 	s.await("tau> ")
 	require.Equal(t, "0.0000", s.pan())
+	require.NotContains(t, s.out.String(), "outcome unknown", "told once")
 	ends := calls(t, dir, id)
 	require.Len(t, ends, 1)
 	require.Equal(t, gate.StatusUnknown, ends[0].Status)
@@ -129,6 +133,7 @@ func TestG47_AfterARestartAMovedRobotIsNotAsked(t *testing.T) {
 
 	s = sit(t, dir, "--clock", "fast", "--mcp", "off")
 	eventually(t, func() bool { return len(calls(t, dir, id)) == 1 }, "the call ends")
+	s.await("prompt): REQUEST_EXPIRED: it waited for an answer when the bridge ended, and can't be asked again (START_MOVED")
 	require.NotContains(t, s.out.String(), "Approval needed")
 	e := calls(t, dir, id)[0]
 	require.Equal(t, gate.CodeRequestExpired, e.Code)

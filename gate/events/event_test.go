@@ -20,7 +20,7 @@ import (
 // full returns an event with every field set, whatever fields there are.
 func full(t *testing.T) gate.Event {
 	tier := 2
-	e := gate.Event{Time: time.Unix(1_700_000_000, 5).UTC(), Tier: &tier, DurationMS: 1.25,
+	e := gate.Event{Time: time.Unix(1_700_000_000, 5).UTC(), Tier: &tier, DurationMS: 1.25, Restored: true,
 		Arguments: json.RawMessage(`{"a":[1,"x"]}`), Data: json.RawMessage(`{"b":null}`),
 		Card: &gate.Card{Facts: []gate.Fact{{Label: "l", Text: "t"}, {Label: "m"}}, Assumed: []string{"a", "b"}, Data: json.RawMessage(`[1]`)}}
 	v := reflect.ValueOf(&e).Elem()

@@ -178,6 +178,9 @@ func appendBody(b []byte, seq uint64, prev *digest, e *gate.Event) []byte {
 	b = appendField(b, `,"origin":`, e.Origin)
 	b = appendField(b, `,"mode":`, string(e.Mode))
 	b = appendField(b, `,"backend":`, e.Backend)
+	if e.Restored {
+		b = append(b, `,"restored":true`...)
+	}
 	b = appendField(b, `,"decision":`, e.Decision)
 	b = appendField(b, `,"decider":`, e.Decider)
 	b = appendField(b, `,"reason":`, e.Reason)

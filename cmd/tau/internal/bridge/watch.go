@@ -27,7 +27,8 @@ const (
 
 // notices tell the person at the prompt, a line each, what others do: an agent's
 // motions with their ends, and stops. What is done at the prompt itself, or by a
-// script beside it, is answered there.
+// script beside it, is answered there; unless an earlier process asked it, whose
+// prompt is gone.
 type notices struct {
 	out *notes
 
@@ -54,7 +55,7 @@ func who(principal, origin string) string {
 
 // Motion implements Watcher.
 func (n *notices) Motion(of gate.Running, t, duration float64) {
-	if !ofOthers(of.Origin) {
+	if !ofOthers(of.Origin) && !of.Restored {
 		return
 	}
 	n.mu.Lock()
@@ -83,19 +84,22 @@ func (n *notices) Event(e gate.Event) {
 			text += " Reason: " + show.Text(e.Reason)
 		}
 		n.out.tell(text)
-	case e.Type == "tool_call" && e.Tier != nil && *e.Tier == gate.TierPhysical.Number() && ofOthers(e.Origin):
+	case e.Type == "tool_call" && e.Tier != nil && *e.Tier == gate.TierPhysical.Number() && (ofOthers(e.Origin) || e.Restored):
 		n.ended(e)
 	}
 }
 
 // ended is the end of a physical call. One that was refused before anybody was asked
-// is its caller's business alone.
+// is its caller's business alone, unless an earlier process asked it. What such a
+// process had begun is told once, when the bridge starts (leftNotice).
 func (n *notices) ended(e gate.Event) {
 	n.mu.Lock()
 	_, moved := n.told[e.CallID]
 	delete(n.told, e.CallID)
 	n.mu.Unlock()
-	if !moved && e.Approval == gate.ApprovalNone {
+	switch {
+	case moved:
+	case e.Restored && e.Status == gate.StatusUnknown, !e.Restored && e.Approval == gate.ApprovalNone:
 		return
 	}
 	a := gate.Answer{CallID: e.CallID, Tool: e.Tool, Status: e.Status, Code: e.Code, Text: e.ResultSummary}
