@@ -21,6 +21,13 @@ func TestABaseThatWouldNotGetThereIsRefused(t *testing.T) {
 		base := *m.Base
 		base.Radius = radius
 		m.Base = &base
+		start := make([]float64, m.DoF())
+		start[base.X], start[base.Y] = 0.6, 0.4
+		home := newRig(t, rigOptions{model: m, rehearser: bent{}, start: start})
+		_, err = home.prepare("home", `{}`)
+		e := requireCode(t, gate.CodeInternal, err)
+		require.Contains(t, e.Text, "away from its goal")
+		require.Greater(t, e.Value.Value, 0.1)
 		g := newRig(t, rigOptions{model: m, rehearser: bent{}})
 		for tool, args := range map[string]string{
 			"move_pose": `{"position":[0.3,0.2,0]}`, "move_path": `{"waypoints":[{"position":[0.3,0,0]}]}`,

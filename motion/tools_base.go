@@ -80,9 +80,23 @@ func (p *Planner) drive(ctx context.Context, a *arm, in driveInput, ready bool) 
 	if err != nil {
 		return nil, err
 	}
+	in.takes(b, from, to, cruise)
 	facts := []gate.Fact{{Label: "Drives", Text: fmt.Sprintf("%s, at %.3f m/s and %.3f rad/s in %.2f s",
 		arcText(b, arc(cruise)), in.Linear, in.Angular, in.Duration)}}
 	return p.finish(ctx, a, st, v, course{timed: once(t), whole: true, goal: goal{joints: to}, facts: facts}, 1)
+}
+
+// takes sets in to where an arc at these speeds for some seconds takes a base from
+// where it is in from, whatever its wheels make of it: by the chord of the arc, which
+// leads half of the turn off the way it looked.
+func (in driveInput) takes(b *robot.Base, from, to []float64, seconds float64) {
+	turn := in.Angular * seconds
+	chord := in.Linear * seconds
+	if half := turn / 2; half != 0 {
+		chord *= math.Sin(half) / half
+	}
+	sin, cos := math.Sincos(from[b.Yaw] + turn/2)
+	to[b.X], to[b.Y], to[b.Yaw] = from[b.X]+chord*cos, from[b.Y]+chord*sin, from[b.Yaw]+turn
 }
 
 // nearest turns the fraction of the speed that would do into the arguments' own words.
