@@ -131,7 +131,7 @@ func TestG47_AfterARestartAMovedRobotIsNotAsked(t *testing.T) {
 	id := callLine.FindStringSubmatch(s.shown())[1]
 	s.kill9() // the simulated robot is where it began when it begins again
 
-	s = sit(t, dir, "--clock", "fast", "--mcp", "off")
+	s = seat(t, dir, "--clock", "fast", "--mcp", "off")
 	eventually(t, func() bool { return len(calls(t, dir, id)) == 1 }, "the call ends")
 	s.await("prompt): REQUEST_EXPIRED: it waited for an answer when the bridge ended, and can't be asked again (START_MOVED")
 	require.NotContains(t, s.out.String(), "Approval needed")
