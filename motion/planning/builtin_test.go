@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/tau-robot/tau/motion/collision"
 	"github.com/tau-robot/tau/motion/kinematics/kintest"
 	"github.com/tau-robot/tau/motion/trajectory"
 	"github.com/tau-robot/tau/robot"
@@ -66,8 +67,8 @@ func containsInt(list []int, x int) bool {
 }
 
 // TestBuiltinTiming: on each built-in robot, any path in joint space that the checker
-// accepts is timed within the limits, faster with more speed, and passes the checker
-// again as a trajectory.
+// accepts is timed within the limits, faster with more speed, and the checker says the
+// same of the trajectory, to its resolution.
 func TestBuiltinTiming(t *testing.T) {
 	for name, m := range builtins(t) {
 		p, c := checked(t, m, nil)
@@ -95,8 +96,13 @@ func TestBuiltinTiming(t *testing.T) {
 				fast, err := trajectory.ThroughWaypoints(p.names, m.Limits, path, scale*1.1)
 				require.NoError(t, err)
 				require.LessOrEqual(t, fast.Duration(), slow.Duration())
-				_, err = c.CheckTrajectory(slow)
-				require.NoError(t, err)
+				if _, err = c.CheckTrajectory(slow); err != nil {
+					// It looks at other instants than CheckSegment did: what lies between
+					// those may have used up the resolution.
+					var e *robot.Error
+					require.ErrorAs(t, err, &e)
+					require.GreaterOrEqual(t, e.Value.Value, e.Limit.Value-collision.DefaultResolution)
+				}
 				done++
 			})
 		})
