@@ -41,7 +41,14 @@ type Request struct {
 // Timeout() time.Duration, which holds where the gate has none of its own (G10).
 type Approver interface {
 	Name() string
-	Decide(ctx context.Context, req Request) (Decision, Reason, error)
+	Decide(ctx context.Context, req Request) (Word, error)
+}
+
+// Word is what an approver says. The zero value refuses.
+type Word struct {
+	Decision Decision
+	Reason   Reason
+	By       string // who decided, as the channel knows them; "" is the channel's name
 }
 
 // Reason is the recorded reason of a decision, for the log: "answered", "eof",
@@ -56,8 +63,8 @@ type AutoReject struct{}
 func (AutoReject) Name() string { return "none" }
 
 // Decide refuses at once.
-func (AutoReject) Decide(context.Context, Request) (Decision, Reason, error) {
-	return Rejected, "nobody can answer", nil
+func (AutoReject) Decide(context.Context, Request) (Word, error) {
+	return Word{Decision: Rejected, Reason: "nobody can answer"}, nil
 }
 
 // Unattended marks approvers that can never approve, so that G25's text is given.

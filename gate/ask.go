@@ -28,7 +28,8 @@ type verdict struct {
 	decision string       // for the approval event
 	reason   string
 	state    RequestState
-	person   bool // a person said no
+	person   bool   // a person said no
+	by       string // who decided
 	failed   error
 }
 
@@ -118,7 +119,7 @@ func (g *Gate) put(ctx context.Context, c *call, req Request, m permit) (permit,
 	}
 	if v.allowed {
 		var err error
-		if m.lease, err = g.claim(ctx, c, m); err == nil {
+		if m.lease, err = g.claim(ctx, c, m, v.by); err == nil {
 			return m, Answer{}, true
 		}
 		v = verdict{err: asError(err, CodeInternal), state: RequestWithdrawn}
@@ -128,16 +129,16 @@ func (g *Gate) put(ctx context.Context, c *call, req Request, m permit) (permit,
 	}
 	c.approval = v.approval
 	a := c.refuse(v.err)
-	g.finishRequest(c, v.state, a)
+	g.finishRequest(c, v.state, a, v.by)
 	return permit{}, a, false
 }
 
 // claim takes the stored request for this process.
-func (g *Gate) claim(ctx context.Context, c *call, m permit) (Lease, error) {
+func (g *Gate) claim(ctx context.Context, c *call, m permit, by string) (Lease, error) {
 	return guard("requests", func() (Lease, error) {
 		return g.cfg.Requests.Claim(ctx, Claim{
 			ID: c.id, Digest: m.digest, Secret: m.secret, Claims: m.claims,
-			Worker: g.cfg.Worker, Decider: g.approverName(), Now: m.decided,
+			Worker: g.cfg.Worker, Decider: by, Now: m.decided,
 		})
 	})
 }
@@ -152,9 +153,8 @@ func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) verdi
 	}
 	qctx, cancel := context.WithTimeoutCause(ctx, limit, cause)
 	type word struct {
-		decision Decision
-		reason   Reason
-		err      error
+		Word
+		err error
 	}
 	said := make(chan word, 1)
 	g.running.add()
@@ -162,11 +162,7 @@ func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) verdi
 		defer g.running.done()
 		defer g.question.pass()
 		var w word
-		_, w.err = guard("approver", func() (struct{}, error) {
-			var err error
-			w.decision, w.reason, err = g.cfg.Approver.Decide(qctx, req.Clone())
-			return struct{}{}, err
-		})
+		w.Word, w.err = guard("approver", func() (Word, error) { return g.cfg.Approver.Decide(qctx, req.Clone()) })
 		said <- w
 	}()
 	defer cancel()
@@ -175,26 +171,36 @@ func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) verdi
 	case w = <-said:
 	case <-qctx.Done():
 	}
+	v := g.judge(qctx, c, m, w.Word, w.err)
+	if v.by == "" {
+		v.by = g.approverName()
+	}
+	return v
+}
+
+// judge says what a word means. It came before the question ended, or qctx says how
+// that ended.
+func (g *Gate) judge(qctx context.Context, c *call, m permit, w Word, failed error) verdict {
 	switch {
 	case qctx.Err() != nil:
 		return g.questionEnded(qctx, c)
-	case w.err != nil:
-		return g.rejected(c, verdict{reason: "the approver failed", failed: w.err})
-	case w.decision == TimedOut:
-		return g.timedOut(c, w.reason)
-	case w.decision == Rejected:
-		return g.rejected(c, verdict{reason: string(w.reason), person: true})
-	case w.decision == Void:
-		return g.uncounted(c, w.reason)
-	case w.decision != Approved:
+	case failed != nil:
+		return g.rejected(c, verdict{reason: "the approver failed", failed: failed})
+	case w.Decision == TimedOut:
+		return g.timedOut(c, w.Reason)
+	case w.Decision == Rejected:
+		return g.rejected(c, verdict{reason: string(w.Reason), person: true, by: w.By})
+	case w.Decision == Void:
+		return g.uncounted(c, w.Reason)
+	case w.Decision != Approved:
 		return g.rejected(c, verdict{reason: "the decision has no meaning"})
 	case g.lapsed(m):
 		return verdict{
 			err:      Errf(CodeRequestExpired, "", "it was answered after the request had expired; it was not run"),
-			approval: ApprovalTimeout, decision: "timeout", reason: "answered too late", state: RequestExpired,
+			approval: ApprovalTimeout, decision: "timeout", reason: "answered too late", by: w.By, state: RequestExpired,
 		}
 	}
-	return verdict{allowed: true, approval: ApprovalApproved, decision: "approved", reason: string(w.reason)}
+	return verdict{allowed: true, approval: ApprovalApproved, decision: "approved", reason: string(w.Reason), by: w.By}
 }
 
 func (g *Gate) rejected(c *call, v verdict) verdict {
@@ -222,6 +228,9 @@ func (g *Gate) timedOut(c *call, reason Reason) verdict {
 // questionEnded tells the ways apart in which a question ends without an answer.
 func (g *Gate) questionEnded(qctx context.Context, c *call) verdict {
 	cause := context.Cause(qctx)
+	if no := c.refused(); no != nil {
+		return g.rejected(c, verdict{reason: string(no.Reason), person: true, by: no.By})
+	}
 	if errors.Is(cause, errQuestionTimeout) {
 		return g.timedOut(c, Reason(cause.Error()))
 	}

@@ -21,9 +21,9 @@ import (
 type instant struct{ at time.Time }
 
 func (*instant) Name() string { return "instant" }
-func (i *instant) Decide(context.Context, gate.Request) (gate.Decision, gate.Reason, error) {
+func (i *instant) Decide(context.Context, gate.Request) (gate.Word, error) {
 	i.at = time.Now()
-	return gate.Approved, "answered", nil
+	return gate.Word{Decision: gate.Approved, Reason: "answered"}, nil
 }
 
 // BenchmarkDecideToActuation is the whole way from a person's yes to the action's

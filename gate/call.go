@@ -37,6 +37,8 @@ type call struct {
 	phase   string
 	digest  [32]byte
 	expiry  time.Time
+	decided bool  // it isn't an open question any more
+	no      *Word // a person's, from outside its question
 	ended   bool
 	end     Answer
 }

@@ -103,7 +103,10 @@ type Error struct {
 	Value   *Quantity
 	Limit   *Quantity
 	Nearest []Quantity
-	Err     error
+	// Access is what request_access could ask for so that this wouldn't be refused
+	// (G48): "zone:NAME" or "speed:SCALE"; "" where there is nothing.
+	Access string
+	Err    error
 }
 
 // Errf returns an Error with a formatted text. A %w verb's operand becomes the cause.

@@ -105,7 +105,10 @@ func (g *Gate) toolCallEvent(c *call, a Answer) {
 
 // approvalEvent records a question's end. An error means that nothing may run on it.
 func (g *Gate) approvalEvent(c *call, v verdict, e Event, open time.Duration) error {
-	e.Type, e.Decision, e.Reason, e.Decider = "approval", v.decision, v.reason, g.approverName()
+	e.Type, e.Decision, e.Reason, e.Decider = "approval", v.decision, v.reason, v.by
+	if e.Decider == "" {
+		e.Decider = g.approverName()
+	}
 	e.Approval, e.DurationMS = v.approval, milliseconds(open)
 	if v.failed != nil {
 		e.Text = asError(v.failed, CodeInternal).Message()

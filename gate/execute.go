@@ -59,7 +59,7 @@ func (g *Gate) execute(ctx context.Context, c *call, p *plan, m permit) Answer {
 		a = c.refuse(err)
 	}
 	if m.row {
-		g.finishRequest(c, endState(c, a), a)
+		g.finishRequest(c, endState(c, a), a, "")
 	}
 	return a
 }
@@ -190,13 +190,13 @@ func (g *Gate) afterRun(c *call, p *plan) {
 }
 
 // finishRequest ends the stored request. It goes on when the caller has gone.
-func (g *Gate) finishRequest(c *call, state RequestState, a Answer) {
+func (g *Gate) finishRequest(c *call, state RequestState, a Answer, by string) {
 	if c.started && state != RequestUnknown {
 		state = RequestDone
 	}
 	a = c.complete(a)
 	_, err := guard("requests", func() (struct{}, error) {
-		return struct{}{}, g.cfg.Requests.Finish(context.WithoutCancel(g.root), c.id, state, a.JSON())
+		return struct{}{}, g.cfg.Requests.Finish(context.WithoutCancel(g.root), c.id, Ending{State: state, Answer: a.JSON(), Decider: by})
 	})
 	if err != nil {
 		g.logFault("the request could not be ended", c, err)

@@ -48,11 +48,11 @@ func (f *failing) Start(ctx context.Context, l gate.Lease, now time.Time) error 
 	return f.Requests.Start(ctx, l, now)
 }
 
-func (f *failing) Finish(ctx context.Context, id string, s gate.RequestState, a []byte) error {
+func (f *failing) Finish(ctx context.Context, id string, e gate.Ending) error {
 	if f.finish != nil {
 		return f.finish
 	}
-	return f.Requests.Finish(ctx, id, s, a)
+	return f.Requests.Finish(ctx, id, e)
 }
 
 // withStore wraps the rig's store.

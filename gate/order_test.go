@@ -226,12 +226,12 @@ func TestG33_AnAnswerThatDoesntCountIsNoRefusal(t *testing.T) {
 func TestG33_Case52_OneYesServesOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := make(chan gate.Decision)
-		s := approver{decide: func(ctx context.Context, _ gate.Request) (gate.Decision, gate.Reason, error) {
+		s := approver{decide: func(ctx context.Context, _ gate.Request) (gate.Word, error) {
 			select {
 			case d := <-u:
-				return d, "", nil
+				return gate.Word{Decision: d}, nil
 			case <-ctx.Done():
-				return 0, "", ctx.Err()
+				return gate.Word{}, ctx.Err()
 			}
 		}}
 		r := newRig(t, s)

@@ -114,6 +114,9 @@ func (g *Gate) atTurn(ctx context.Context, c *call) Answer {
 
 // undecided takes the call out of its session's open questions, once.
 func (g *Gate) undecided(c *call) {
+	c.mu.Lock()
+	c.decided = true
+	c.mu.Unlock()
 	if c.undecided {
 		c.undecided = false
 		g.book.decided(c.session.Name)

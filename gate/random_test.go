@@ -30,7 +30,7 @@ func TestG6_G9_G11_G12_RandomSchedules(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		roll := func(n int) int { dice.Lock(); defer dice.Unlock(); return rng.IntN(n) }
 
-		ask := approver{decide: func(ctx context.Context, q gate.Request) (gate.Decision, gate.Reason, error) {
+		ask := approver{decide: func(ctx context.Context, q gate.Request) (gate.Word, error) {
 			if open.Add(1) != 1 {
 				t.Error("two questions at once")
 			}
@@ -40,17 +40,17 @@ func TestG6_G9_G11_G12_RandomSchedules(t *testing.T) {
 			}
 			switch roll(8) {
 			case 0:
-				return gate.Rejected, "no", nil
+				return gate.Word{Decision: gate.Rejected, Reason: "no"}, nil
 			case 1:
 				<-ctx.Done()
-				return gate.Approved, "too late", nil
+				return gate.Word{Decision: gate.Approved, Reason: "too late"}, nil
 			case 2:
-				return 0, "", errTest
+				return gate.Word{}, errTest
 			}
 			mu.Lock()
 			yes[q.CallID]++
 			mu.Unlock()
-			return gate.Approved, "yes", nil
+			return gate.Word{Decision: gate.Approved, Reason: "yes"}, nil
 		}}
 		r := newRig(t, ask, func(c *gate.Config) { c.QuestionTimeout = 20 * time.Millisecond })
 		var calls atomic.Int64

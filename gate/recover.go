@@ -274,7 +274,21 @@ func sameCard(a, b Card) bool {
 
 // cantResume ends a request that can't be asked again, with the reason.
 func (g *Gate) cantResume(c *call, why error) Answer {
-	e := asError(why, CodeInternal)
+	v := g.whyNot(c, asError(why, CodeInternal))
+	_ = g.approvalEvent(c, v, Event{Digest: hexOf(c.digest)}, 0) // it ends either way; a failing log was reported
+	if v.person {
+		g.fatigue.add(keyOf(c), g.cfg.Now())
+	}
+	c.approval = v.approval
+	a := c.refuse(v.err)
+	g.finishRequest(c, v.state, a, v.by)
+	return a
+}
+
+func (g *Gate) whyNot(c *call, e *Error) verdict {
+	if no := c.refused(); no != nil {
+		return g.rejected(c, verdict{reason: string(no.Reason), person: true, by: no.By})
+	}
 	v := verdict{decision: "expired", state: RequestExpired, approval: ApprovalNone}
 	switch e.Code {
 	case CodeStopped:
@@ -290,9 +304,5 @@ func (g *Gate) cantResume(c *call, why error) Answer {
 		}
 	}
 	v.reason = v.err.Message()
-	_ = g.approvalEvent(c, v, Event{Digest: hexOf(c.digest)}, 0) // it ends either way; a failing log was reported
-	c.approval = v.approval
-	a := c.refuse(v.err)
-	g.finishRequest(c, v.state, a)
-	return a
+	return v
 }

@@ -94,13 +94,13 @@ func TestG8_RefusedText(t *testing.T) {
 
 // approver is what a test makes of one.
 type approver struct {
-	decide     func(context.Context, gate.Request) (gate.Decision, gate.Reason, error)
+	decide     func(context.Context, gate.Request) (gate.Word, error)
 	timeout    func() time.Duration
 	unattended func() bool
 }
 
 func (approver) Name() string { return "test" }
-func (a approver) Decide(ctx context.Context, r gate.Request) (gate.Decision, gate.Reason, error) {
+func (a approver) Decide(ctx context.Context, r gate.Request) (gate.Word, error) {
 	return a.decide(ctx, r)
 }
 
@@ -113,13 +113,13 @@ type nobody struct{ approver }
 func (a nobody) Unattended() bool { return a.unattended() }
 
 func decides(d gate.Decision, err error) gate.Approver {
-	return approver{decide: func(context.Context, gate.Request) (gate.Decision, gate.Reason, error) { return d, "test", err }}
+	return approver{decide: func(context.Context, gate.Request) (gate.Word, error) { return gate.Word{Decision: d, Reason: "test"}, err }}
 }
 
 // G9, and cases 58 (end of file), 59 (timeout) and 60 (nobody there) as far as
 // the gate sees them: only the value Approved, without an error, allows.
 func TestG9_Case58_Case59_Case60_OnlyApprovedAllows(t *testing.T) {
-	yes := func(context.Context, gate.Request) (gate.Decision, gate.Reason, error) { return gate.Approved, "", nil }
+	yes := func(context.Context, gate.Request) (gate.Word, error) { return gate.Word{Decision: gate.Approved, Reason: ""}, nil }
 	for name, c := range map[string]struct {
 		approver gate.Approver
 		approval gate.ApprovalKind
@@ -131,15 +131,15 @@ func TestG9_Case58_Case59_Case60_OnlyApprovedAllows(t *testing.T) {
 		"one":                 {decides(3, nil), gate.ApprovalRejected},
 		"unknown value":       {decides(0x5A, nil), gate.ApprovalRejected},
 		"approved with error": {decides(gate.Approved, errTest), gate.ApprovalRejected},
-		"panic":               {approver{decide: func(context.Context, gate.Request) (gate.Decision, gate.Reason, error) { panic("x") }}, gate.ApprovalRejected},
+		"panic":               {approver{decide: func(context.Context, gate.Request) (gate.Word, error) { panic("x") }}, gate.ApprovalRejected},
 		"nil function":        {approver{}, gate.ApprovalRejected},
 		"nobody configured":   {nil, gate.ApprovalRejected},
 		"auto reject":         {gate.AutoReject{}, gate.ApprovalRejected},
 		"unattended says yes": {nobody{approver{decide: yes, unattended: func() bool { return true }}}, gate.ApprovalRejected},
 		"unattended panics":   {nobody{approver{decide: yes, unattended: func() bool { panic("x") }}}, gate.ApprovalRejected},
-		"panic in the time-out": {timed{approver{decide: func(ctx context.Context, _ gate.Request) (gate.Decision, gate.Reason, error) {
+		"panic in the time-out": {timed{approver{decide: func(ctx context.Context, _ gate.Request) (gate.Word, error) {
 			<-ctx.Done()
-			return gate.Approved, "", nil
+			return gate.Word{Decision: gate.Approved, Reason: ""}, nil
 		}, timeout: func() time.Duration { panic("x") }}}, gate.ApprovalTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,12 +219,12 @@ func (blank) Digest() [32]byte { return [32]byte{} }
 
 func TestG10_Timeouts(t *testing.T) {
 	var takenAway time.Time
-	waits := func(ctx context.Context, _ gate.Request) (gate.Decision, gate.Reason, error) {
+	waits := func(ctx context.Context, _ gate.Request) (gate.Word, error) {
 		<-ctx.Done()
 		if ctx.Err() == context.DeadlineExceeded {
 			takenAway = time.Now()
 		}
-		return gate.Approved, "too late", nil // a word after the end doesn't count
+		return gate.Word{Decision: gate.Approved, Reason: "too late"}, nil // a word after the end doesn't count
 	}
 	for name, c := range map[string]struct {
 		own, approvers, want time.Duration

@@ -55,6 +55,13 @@ type Lease struct {
 	Until  time.Time
 }
 
+// Ending is how a request ends.
+type Ending struct {
+	State   RequestState
+	Answer  []byte // JSON, the call's
+	Decider string // who refused; "" leaves who decided as it is
+}
+
 // Recovered is what an earlier process left behind in mid-way.
 type Recovered struct {
 	Unknown  []Record // were started, and are unknown now; without snapshots
@@ -87,7 +94,7 @@ type Requests interface {
 	// started: that one is withdrawn and the new one is pending, both or neither (G46).
 	Replace(ctx context.Context, l Lease, req Request, snapshot []byte, now time.Time) (Secret, error)
 	// Finish ends a request in any of the end states.
-	Finish(ctx context.Context, id string, state RequestState, answer []byte) error
+	Finish(ctx context.Context, id string, e Ending) error
 	// Get returns a request, ended or not.
 	Get(ctx context.Context, id string) (Record, error)
 	// Pending lists open requests, oldest first, to be looked through: without

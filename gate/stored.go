@@ -108,7 +108,7 @@ func (g *Gate) withdrawStored(ctx context.Context, r Record) (Result, error) {
 		return tellStored(r), nil
 	}
 	_, err := guard("requests", func() (struct{}, error) {
-		return struct{}{}, g.cfg.Requests.Finish(ctx, r.Request.CallID, RequestWithdrawn, nil)
+		return struct{}{}, g.cfg.Requests.Finish(ctx, r.Request.CallID, Ending{State: RequestWithdrawn})
 	})
 	if err != nil {
 		return Result{}, err

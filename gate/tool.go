@@ -58,6 +58,15 @@ type Tool interface {
 	Restore(ctx context.Context, snapshot []byte) (Action, error)
 }
 
+// Chained is a Tool whose action can also be prepared to begin where others end, as
+// the steps of a routine do (G14). Whoever isn't one can't be a routine's step.
+type Chained interface {
+	Tool
+	// PrepareAfter is Prepare from where the actions before it, in their order, leave
+	// whatever they move. They are this catalog's own and none of them has run.
+	PrepareAfter(ctx context.Context, call Call, before []Action) (Action, error)
+}
+
 // Action is a prepared call. Only the lane calls Run, and only once.
 type Action interface {
 	// Card says what the action would do, for a person.

@@ -58,7 +58,7 @@ func BenchmarkDecideToStart(b *testing.B) {
 		}
 		store = append(store, time.Since(begin))
 		require.NoError(b, err)
-		require.NoError(b, s.Finish(b.Context(), c.ID, gate.RequestDone, []byte(`{"status":"ok"}`)))
+		require.NoError(b, s.Finish(b.Context(), c.ID, gate.Ending{State: gate.RequestDone, Answer: []byte(`{"status":"ok"}`)}))
 	}
 	for _, q := range []float64{0.5, 0.99} {
 		b.ReportMetric(quantile(store, q), fmt.Sprintf("p%g-µs", 100*q))

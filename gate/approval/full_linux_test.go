@@ -54,7 +54,7 @@ func TestAFullDiskRefusesWhatIsNew(t *testing.T) {
 	_, err = s.Claim(t.Context(), c)
 	refused(err)
 	refused(s.Start(t.Context(), lease, time.Now()))
-	refused(s.Finish(t.Context(), "a", gate.RequestStopped, nil))
+	refused(s.Finish(t.Context(), "a", gate.Ending{State: gate.RequestStopped}))
 
 	list, err := s.Pending(t.Context(), time.Now())
 	require.NoError(t, err)

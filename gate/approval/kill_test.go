@@ -87,7 +87,7 @@ func day(dir string, late bool) error {
 
 func decide(s *approval.SQLite, dir, worker, id string, late bool, n int) error {
 	if n%5 == 4 {
-		if err := s.Finish(bg, id, gate.RequestRejected, []byte(`{}`)); err != nil {
+		if err := s.Finish(bg, id, gate.Ending{State: gate.RequestRejected, Answer: []byte(`{}`)}); err != nil {
 			return err
 		}
 		return say("rejected", id)
@@ -118,7 +118,7 @@ func decide(s *approval.SQLite, dir, worker, id string, late bool, n int) error 
 		err = physics(dir, id)
 	}
 	if err == nil {
-		err = s.Finish(bg, id, gate.RequestDone, []byte(`{"status":"ok"}`))
+		err = s.Finish(bg, id, gate.Ending{State: gate.RequestDone, Answer: []byte(`{"status":"ok"}`)})
 	}
 	if err == nil {
 		err = say("done", id)

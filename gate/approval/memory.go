@@ -181,7 +181,8 @@ func (m *Memory) Replace(_ context.Context, l gate.Lease, req gate.Request, snap
 }
 
 // Finish ends a request.
-func (m *Memory) Finish(_ context.Context, id string, state gate.RequestState, answer []byte) error {
+func (m *Memory) Finish(_ context.Context, id string, e gate.Ending) error {
+	state, answer := e.State, e.Answer
 	if len(answer) > maxAnswer {
 		answer = nil
 	}
@@ -197,6 +198,9 @@ func (m *Memory) Finish(_ context.Context, id string, state gate.RequestState, a
 	r.rec.Answer = bytes.Clone(answer)
 	if state == gate.RequestRejected {
 		r.rec.Decision = gate.Rejected
+	}
+	if e.Decider != "" {
+		r.rec.Decider = e.Decider
 	}
 	m.end(r, state, m.opts.read(m.opts.Now()))
 	return nil

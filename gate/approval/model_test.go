@@ -144,11 +144,11 @@ func (w *world) Click(t *rapid.T) {
 					got[i].lease = l
 				}
 			case "no":
-				if w.store.Finish(bg, k.req.CallID, gate.RequestRejected, []byte(`{}`)) == nil {
+				if w.store.Finish(bg, k.req.CallID, gate.Ending{State: gate.RequestRejected, Answer: []byte(`{}`)}) == nil {
 					got[i].ended = gate.RequestRejected
 				}
 			case "stop":
-				if w.store.Finish(bg, k.req.CallID, gate.RequestStopped, []byte(`{}`)) == nil {
+				if w.store.Finish(bg, k.req.CallID, gate.Ending{State: gate.RequestStopped, Answer: []byte(`{}`)}) == nil {
 					got[i].ended = gate.RequestStopped
 				}
 			}
@@ -233,7 +233,7 @@ func (w *world) End(t *rapid.T) {
 	}
 	state := rapid.SampledFrom([]gate.RequestState{gate.RequestDone, gate.RequestDone, gate.RequestUnknown}).Draw(t, "as")
 	k.answer = fmt.Sprintf(`{"ran":%d}`, k.ran)
-	require.NoError(t, w.store.Finish(bg, k.req.CallID, state, []byte(k.answer)))
+	require.NoError(t, w.store.Finish(bg, k.req.CallID, gate.Ending{State: state, Answer: []byte(k.answer)}))
 	k.state, k.ended = state, w.clock.Now()
 }
 
@@ -321,11 +321,11 @@ func (w *world) write(k *known) gate.RequestState {
 			return gate.RequestStarted
 		}
 	case "finish":
-		if k.state == gate.RequestStarted && w.store.Finish(bg, id, gate.RequestDone, []byte(`{}`)) == nil {
+		if k.state == gate.RequestStarted && w.store.Finish(bg, id, gate.Ending{State: gate.RequestDone, Answer: []byte(`{}`)}) == nil {
 			return gate.RequestDone
 		}
 	case "stop":
-		if w.store.Finish(bg, id, gate.RequestStopped, []byte(`{}`)) == nil {
+		if w.store.Finish(bg, id, gate.Ending{State: gate.RequestStopped, Answer: []byte(`{}`)}) == nil {
 			return gate.RequestStopped
 		}
 	}

@@ -56,7 +56,7 @@ func filled(t *testing.T) (closed, live image, want map[string]gate.Record) {
 			require.NoError(t, s.Start(t.Context(), l, time.Now()))
 		}
 		if i%3 > 1 {
-			require.NoError(t, s.Finish(t.Context(), id, gate.RequestDone, []byte(`{"status":"ok"}`)))
+			require.NoError(t, s.Finish(t.Context(), id, gate.Ending{State: gate.RequestDone, Answer: []byte(`{"status":"ok"}`)}))
 		}
 		want[id], err = s.Get(t.Context(), id)
 		require.NoError(t, err)

@@ -97,10 +97,12 @@ WHERE ` + sqlHeld + ` AND lease_boot_id = @boot_id AND @now < claimed + @hard_st
 
 	sqlReplaced = `UPDATE requests SET state = 'withdrawn', answer = @answer, ended = @now WHERE ` + sqlHeld
 
-	sqlFinishOpen = `UPDATE requests SET state = @state, answer = @answer, ended = @now, decision = CASE WHEN @state = 'rejected' THEN 1 ELSE decision END
+	sqlFinishOpen = `UPDATE requests SET state = @state, answer = @answer, ended = @now, decision = CASE WHEN @state = 'rejected' THEN 1 ELSE decision END,
+  decider = CASE WHEN @decider <> '' THEN @decider ELSE decider END
 WHERE id = @id AND (state = 'pending' OR (state = 'claimed' AND @state <> 'rejected'))`
 
-	sqlFinishStarted = `UPDATE requests SET state = @state, answer = @answer, ended = @now WHERE id = @id AND state = 'started'`
+	sqlFinishStarted = `UPDATE requests SET state = @state, answer = @answer, ended = @now,
+  decider = CASE WHEN @decider <> '' THEN @decider ELSE decider END WHERE id = @id AND state = 'started'`
 
 	sqlExpire = `UPDATE requests SET state = 'expired', ended = @now WHERE id = @id AND state IN ('pending', 'claimed')`
 

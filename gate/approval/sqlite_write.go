@@ -270,7 +270,8 @@ func (s *SQLite) Replace(ctx context.Context, l gate.Lease, req gate.Request, sn
 }
 
 // Finish ends a request.
-func (s *SQLite) Finish(ctx context.Context, id string, state gate.RequestState, answer []byte) error {
+func (s *SQLite) Finish(ctx context.Context, id string, e gate.Ending) error {
+	state, answer := e.State, e.Answer
 	if len(answer) > maxAnswer {
 		answer = nil
 	}
@@ -285,7 +286,7 @@ func (s *SQLite) Finish(ctx context.Context, id string, state gate.RequestState,
 		q = sqlFinishStarted
 	}
 	if isEnd(state) {
-		n, err := s.change(ctx, q, append(now.args(), sql.Named("id", id), sql.Named("state", string(state)), sql.Named("answer", answer))...)
+		n, err := s.change(ctx, q, append(now.args(), sql.Named("id", id), sql.Named("state", string(state)), sql.Named("answer", answer), sql.Named("decider", e.Decider))...)
 		if err != nil || n == 1 {
 			return err
 		}

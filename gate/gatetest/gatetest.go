@@ -16,6 +16,7 @@ import (
 type Step struct {
 	Decision gate.Decision
 	Reason   gate.Reason
+	By       string
 	Err      error
 	// Do, if set, runs first, while the question is open. It may block on ctx,
 	// panic, or look at the request, which is its own copy.
@@ -64,7 +65,7 @@ func Script(tb testing.TB, steps ...Step) *Scripted {
 func (s *Scripted) Name() string { return "scripted" }
 
 // Decide takes the next step.
-func (s *Scripted) Decide(ctx context.Context, req gate.Request) (gate.Decision, gate.Reason, error) {
+func (s *Scripted) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
 	s.mu.Lock()
 	s.requests = append(s.requests, req.Clone())
 	s.open++
@@ -73,7 +74,7 @@ func (s *Scripted) Decide(ctx context.Context, req gate.Request) (gate.Decision,
 		s.open--
 		s.mu.Unlock()
 		s.tb.Errorf("gatetest: nobody scripted a decision for %s %s", req.Tool, req.Args)
-		return gate.Rejected, "not scripted", nil
+		return gate.Word{Decision: gate.Rejected, Reason: "not scripted"}, nil
 	}
 	step := s.steps[0]
 	s.steps = s.steps[1:]
@@ -86,7 +87,7 @@ func (s *Scripted) Decide(ctx context.Context, req gate.Request) (gate.Decision,
 	if step.Do != nil {
 		step.Do(ctx, req)
 	}
-	return step.Decision, step.Reason, step.Err
+	return gate.Word{Decision: step.Decision, Reason: step.Reason, By: step.By}, step.Err
 }
 
 // Requests returns copies of what was asked so far, in order.
@@ -115,11 +116,11 @@ func Nobody(testing.TB) *Unanswered { return &Unanswered{Asked: make(chan gate.R
 func (u *Unanswered) Name() string { return "unanswered" }
 
 // Decide waits for ctx to end and says nothing.
-func (u *Unanswered) Decide(ctx context.Context, req gate.Request) (gate.Decision, gate.Reason, error) {
+func (u *Unanswered) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
 	select {
 	case u.Asked <- req.Clone():
 	default:
 	}
 	<-ctx.Done()
-	return 0, "", ctx.Err()
+	return gate.Word{}, ctx.Err()
 }

@@ -40,7 +40,7 @@ func (x *suite) openAndRead() {
 
 	_, err = x.s.Get(ctx(x), "nobody")
 	code(x, err, gate.CodeInvalidArgument)
-	code(x, x.s.Finish(ctx(x), "nobody", gate.RequestRejected, nil), gate.CodeInvalidArgument)
+	code(x, x.s.Finish(ctx(x), "nobody", gate.Ending{State: gate.RequestRejected}), gate.CodeInvalidArgument)
 	_, err = x.claim("nobody", "w", "d", x.clock.Now())
 	code(x, err, gate.CodeInvalidArgument)
 
@@ -89,7 +89,7 @@ func (x *suite) transitions() {
 			n++
 			id := fmt.Sprint("f", n)
 			x.reach(id, from)
-			err := x.s.Finish(ctx(x), id, to, []byte(`{"x":1}`))
+			err := x.s.Finish(ctx(x), id, gate.Ending{State: to, Answer: []byte(`{"x":1}`)})
 			if contains(ends[from], to) {
 				require.NoError(x, err, "%s to %s", from, to)
 				require.Equal(x, to, x.state(id))
@@ -229,7 +229,7 @@ func (x *suite) doneKeepsTheAnswer() {
 	got, err := x.s.Get(ctx(x), "a")
 	require.NoError(x, err)
 	require.Equal(x, `{"status":"ok"}`, string(got.Answer))
-	code(x, x.s.Finish(ctx(x), "a", gate.RequestDone, []byte(`{"status":"error"}`)), gate.CodePlanUsed)
+	code(x, x.s.Finish(ctx(x), "a", gate.Ending{State: gate.RequestDone, Answer: []byte(`{"status":"error"}`)}), gate.CodePlanUsed)
 	again, err := x.s.Get(ctx(x), "a")
 	require.NoError(x, err)
 	require.Equal(x, `{"status":"ok"}`, string(again.Answer))

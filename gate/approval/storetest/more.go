@@ -63,7 +63,7 @@ func (x *suite) bulk() {
 
 	code(x, x.put(x.request("b"), make([]byte, 20<<20)), gate.CodeInvalidArgument)
 	x.reach("c", gate.RequestStarted)
-	require.NoError(x, x.s.Finish(ctx(x), "c", gate.RequestDone, make([]byte, 2<<20)))
+	require.NoError(x, x.s.Finish(ctx(x), "c", gate.Ending{State: gate.RequestDone, Answer: make([]byte, 2<<20)}))
 	got, err = x.s.Get(ctx(x), "c")
 	require.NoError(x, err)
 	require.Equal(x, gate.RequestDone, got.State)
@@ -117,7 +117,7 @@ func (x *suite) clickers() {
 			c.Worker, c.Decider = fmt.Sprint("w", i), fmt.Sprint("d", i)
 			<-begin
 			if i%2 == 1 {
-				if x.s.Finish(ctx(x), "a", gate.RequestRejected, nil) == nil {
+				if x.s.Finish(ctx(x), "a", gate.Ending{State: gate.RequestRejected}) == nil {
 					no.Add(1)
 				}
 				return

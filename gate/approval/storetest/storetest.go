@@ -187,7 +187,7 @@ func (x *suite) reach(id string, to gate.RequestState) {
 	case gate.RequestPending:
 		return
 	case gate.RequestRejected, gate.RequestWithdrawn, gate.RequestExpired, gate.RequestStopped:
-		require.NoError(x, x.s.Finish(ctx(x), id, to, []byte(`{}`)))
+		require.NoError(x, x.s.Finish(ctx(x), id, gate.Ending{State: to, Answer: []byte(`{}`)}))
 		return
 	}
 	n, err := x.claim(id, "w", "terminal", x.clock.Now())
@@ -200,7 +200,7 @@ func (x *suite) reach(id string, to gate.RequestState) {
 	if to == gate.RequestStarted {
 		return
 	}
-	require.NoError(x, x.s.Finish(ctx(x), id, to, []byte(`{"status":"ok"}`)))
+	require.NoError(x, x.s.Finish(ctx(x), id, gate.Ending{State: to, Answer: []byte(`{"status":"ok"}`)}))
 }
 
 func ctx(t testing.TB) context.Context { return t.Context() }

@@ -56,7 +56,12 @@ func (*Approver) Name() string { return "terminal" }
 // the request expires; every other answer refuses, for good. One that comes too early
 // to be an answer, and isn't a no, was pasted or came too late is no person's refusal
 // either ([gate.Void]). When ctx ends, the card is taken away with a line that says so.
-func (a *Approver) Decide(ctx context.Context, req gate.Request) (gate.Decision, gate.Reason, error) {
+func (a *Approver) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
+	d, why, err := a.decide(ctx, req)
+	return gate.Word{Decision: d, Reason: why}, err
+}
+
+func (a *Approver) decide(ctx context.Context, req gate.Request) (gate.Decision, gate.Reason, error) {
 	if a.console == nil || !a.console.Interactive() {
 		return gate.Void, ReasonNotInteractive, nil
 	}

@@ -111,7 +111,8 @@ func TestG30_OnlyYesApproves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			con := &console{answer: []terminal.Answer{c.a}}
-			d, r, err := terminal.New(con).Decide(t.Context(), gate.Request{Tier: gate.TierPhysical, Expiry: shown.Add(time.Hour)})
+			w, err := terminal.New(con).Decide(t.Context(), gate.Request{Tier: gate.TierPhysical, Expiry: shown.Add(time.Hour)})
+			d, r := w.Decision, w.Reason
 			require.NoError(t, err)
 			require.Equal(t, c.want, d)
 			require.Equal(t, c.reason, r)
@@ -127,7 +128,8 @@ func TestCase57_TypedAheadNeverApproves(t *testing.T) {
 		0:                   terminal.ReasonTooEarly,
 		terminal.Arming - 1: terminal.ReasonTooEarly,
 	} {
-		d, r, err := terminal.New(&console{answer: []terminal.Answer{typed("y", after)}}).Decide(t.Context(), gate.Request{})
+		w, err := terminal.New(&console{answer: []terminal.Answer{typed("y", after)}}).Decide(t.Context(), gate.Request{})
+		d, r := w.Decision, w.Reason
 		require.NoError(t, err)
 		require.Equal(t, gate.Void, d, "%v: neither a yes nor a person's no", after)
 		require.Equal(t, reason, r, after)
@@ -160,7 +162,8 @@ func TestCase58_EndOfInputRefuses(t *testing.T) {
 		"write error":     {&console{broken: errors.New("tty gone")}, gate.Void, terminal.ReasonNotShown, "terminal: tty gone"},
 		"none":            {nil, gate.Void, terminal.ReasonNotInteractive, ""},
 	} {
-		d, r, err := terminal.New(c.con).Decide(t.Context(), gate.Request{})
+		w, err := terminal.New(c.con).Decide(t.Context(), gate.Request{})
+		d, r := w.Decision, w.Reason
 		require.Equal(t, c.want, d, name)
 		require.Equal(t, c.reason, r, name)
 		if c.err != "" {
@@ -169,7 +172,8 @@ func TestCase58_EndOfInputRefuses(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	d, r, err := (&terminal.Approver{}).Decide(t.Context(), gate.Request{})
+	w, err := (&terminal.Approver{}).Decide(t.Context(), gate.Request{})
+	d, r := w.Decision, w.Reason
 	require.NoError(t, err)
 	require.Equal(t, gate.Void, d)
 	require.Equal(t, terminal.ReasonNotInteractive, r)
@@ -181,7 +185,8 @@ func TestCase59_TimeoutIsRecordedAsTimeout(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		began := time.Now()
-		d, r, err := terminal.New(con).Decide(ctx, gate.Request{})
+		w, err := terminal.New(con).Decide(ctx, gate.Request{})
+		d, r := w.Decision, w.Reason
 		require.NoError(t, err)
 		require.Equal(t, gate.TimedOut, d)
 		require.Equal(t, terminal.ReasonTimeout, r)
@@ -194,7 +199,8 @@ func TestG30_WithdrawnQuestionSaysSo(t *testing.T) {
 	con := &console{}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(time.Millisecond, func() { cancel(errors.New("stop\x1b[2J")) })
-	d, r, err := terminal.New(con).Decide(ctx, gate.Request{})
+	w, err := terminal.New(con).Decide(ctx, gate.Request{})
+	d, r := w.Decision, w.Reason
 	require.NoError(t, err)
 	require.Equal(t, gate.Rejected, d)
 	require.Equal(t, terminal.ReasonWithdrawn, r)
@@ -203,7 +209,8 @@ func TestG30_WithdrawnQuestionSaysSo(t *testing.T) {
 	// An answer that is there together with the end doesn't approve.
 	for range 50 {
 		con = &console{answer: []terminal.Answer{typed("y", time.Second)}}
-		d, _, err = terminal.New(con).Decide(ctx, gate.Request{})
+		w, err := terminal.New(con).Decide(ctx, gate.Request{})
+		d = w.Decision
 		require.NoError(t, err)
 		require.Equal(t, gate.Rejected, d)
 	}
@@ -216,7 +223,7 @@ func TestG11_SecondQuestionWaits(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for range 3 {
-			wg.Go(func() { _, _, _ = a.Decide(ctx, gate.Request{}) })
+			wg.Go(func() { _, _ = a.Decide(ctx, gate.Request{}) })
 		}
 		synctest.Wait()
 		require.Len(t, con.cards, 1)
@@ -225,7 +232,8 @@ func TestG11_SecondQuestionWaits(t *testing.T) {
 		require.Equal(t, 1, con.most)
 		require.Zero(t, con.open)
 		con.answer = []terminal.Answer{typed("y", time.Second)}
-		d, _, err := a.Decide(t.Context(), gate.Request{})
+		w, err := a.Decide(t.Context(), gate.Request{})
+		d := w.Decision
 		require.NoError(t, err)
 		require.Equal(t, gate.Approved, d)
 	})
@@ -247,7 +255,7 @@ func request() gate.Request {
 
 func TestG30_TheCard(t *testing.T) {
 	con := &console{answer: []terminal.Answer{typed("n", time.Second)}}
-	_, _, err := terminal.New(con).Decide(t.Context(), request())
+	_, err := terminal.New(con).Decide(t.Context(), request())
 	require.NoError(t, err)
 	require.Equal(t, []string{`⚠️  Approval needed (tier 2)
   Tool: move_joints

@@ -28,7 +28,7 @@ type patient struct {
 }
 
 // Decide waits for the prompt and asks there.
-func (p patient) Decide(ctx context.Context, req gate.Request) (gate.Decision, gate.Reason, error) {
+func (p patient) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
 	select {
 	case <-p.begun:
 	case <-ctx.Done(): // the approver takes its leave in its own words

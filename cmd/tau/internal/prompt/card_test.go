@@ -120,7 +120,8 @@ func TestG10_StuckTerminalHoldsNothingUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ch := make(chan decision, 1)
 	go func() {
-		d, reason, err := r.ask.Decide(ctx, gate.Request{Tool: "home"})
+		w, err := r.ask.Decide(ctx, gate.Request{Tool: "home"})
+		d, reason := w.Decision, w.Reason
 		ch <- decision{d, reason, err}
 	}()
 	require.Eventually(t, r.cardOpen, patience, time.Millisecond)
@@ -200,7 +201,8 @@ func TestCase58_HangupRefuses(t *testing.T) {
 	r.hangup()
 	require.Equal(t, decision{gate.Rejected, terminal.ReasonEOF, nil}, r.decided(ch))
 	require.ErrorIs(t, r.end(), ErrHangup)
-	d, reason, err := r.ask.Decide(t.Context(), gate.Request{})
+	w, err := r.ask.Decide(t.Context(), gate.Request{})
+	d, reason := w.Decision, w.Reason
 	require.ErrorContains(t, err, "no terminal to ask at")
 	require.Equal(t, gate.Void, d)
 	require.Equal(t, terminal.ReasonNotShown, reason)
@@ -222,7 +224,8 @@ func TestG30_WithdrawnCardGoesAway(t *testing.T) {
 	require.Equal(t, "s", r.line())
 
 	// Withdrawn before it could be shown.
-	d, _, err := r.ask.Decide(ctx, gate.Request{Tool: "home"})
+	w, err := r.ask.Decide(ctx, gate.Request{Tool: "home"})
+	d := w.Decision
 	require.NoError(t, err)
 	require.Equal(t, gate.Rejected, d)
 }
@@ -242,7 +245,8 @@ func TestG30_SecondCardWaitsForTheFirst(t *testing.T) {
 	first := r.question(t.Context(), "move_joints")
 	second := make(chan decision, 1)
 	go func() {
-		d, reason, err := r.ask.Decide(t.Context(), gate.Request{Tool: "home"})
+		w, err := r.ask.Decide(t.Context(), gate.Request{Tool: "home"})
+		d, reason := w.Decision, w.Reason
 		second <- decision{d, reason, err}
 	}()
 	_, err := r.OpenCard(t.Context(), "x", "y")
@@ -269,7 +273,8 @@ func TestG30_TallCardIsWrittenWhole(t *testing.T) {
 	}
 	ch := make(chan decision, 1)
 	go func() {
-		d, reason, err := r.ask.Decide(t.Context(), req)
+		w, err := r.ask.Decide(t.Context(), req)
+		d, reason := w.Decision, w.Reason
 		ch <- decision{d, reason, err}
 	}()
 	r.expect(strings.ReplaceAll(terminal.Card(req), "\n", "\r\n") + terminal.Question)

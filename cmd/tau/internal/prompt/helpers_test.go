@@ -241,7 +241,8 @@ func (r *rig) question(ctx context.Context, tool string) <-chan decision {
 	from := r.mark()
 	ch := make(chan decision, 1)
 	go func() {
-		d, reason, err := r.ask.Decide(ctx, gate.Request{Tool: tool, Tier: gate.TierPhysical})
+		w, err := r.ask.Decide(ctx, gate.Request{Tool: tool, Tier: gate.TierPhysical})
+		d, reason := w.Decision, w.Reason
 		ch <- decision{d, reason, err}
 	}()
 	r.expectAfter(from, "Tool: "+tool)

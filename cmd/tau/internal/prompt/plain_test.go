@@ -64,7 +64,8 @@ func TestCase58_NobodyIsAskedWithoutATerminal(t *testing.T) {
 	in, p, end := plain(t, Options{Handle: func(context.Context, string, uint64) {}})
 	_, err := in.WriteString("y\ny\n")
 	require.NoError(t, err)
-	d, reason, err := terminal.New(p).Decide(t.Context(), gate.Request{})
+	w, err := terminal.New(p).Decide(t.Context(), gate.Request{})
+	d, reason := w.Decision, w.Reason
 	require.NoError(t, err)
 	require.Equal(t, gate.Void, d)
 	require.Equal(t, terminal.ReasonNotInteractive, reason)

@@ -1,0 +1,44 @@
+package gate
+
+import (
+	"context"
+	"time"
+)
+
+// Grant is permission for a value known only at run time: entering a guarded zone, a
+// higher cap of the speed (G48). It never replaces the approval of a motion, and holds
+// for one principal in one session until it expires or is revoked.
+type Grant struct {
+	ID        string
+	Principal string
+	Session   string
+	Value     string // "zone:NAME" or "speed:SCALE"
+	Reason    string // the one sentence that it was asked for with
+	Card      string // the call id of the card that made it
+	Decider   string
+	Granted   time.Time
+	Expires   time.Time
+}
+
+// Grants keeps the grants. What a method has reported survives the end of this
+// process. Any goroutine may call the methods; they block for the disk only.
+type Grants interface {
+	// AddGrants stores what one card has granted, all of it or none.
+	AddGrants(ctx context.Context, all []Grant) error
+	// Grants lists those in force, oldest first, by the wall clock and the boot clock.
+	Grants(ctx context.Context, now time.Time) ([]Grant, error)
+	// RevokeGrant ends one and reports whether it was in force.
+	RevokeGrant(ctx context.Context, id string, now time.Time) (bool, error)
+	// RevokeCard ends those that one card has made, and no other, and says how many.
+	RevokeCard(ctx context.Context, callID string, now time.Time) (int, error)
+}
+
+// Access says what request_access may ask for. cmd/tau hands in what knows the scene.
+type Access interface {
+	// Askable says in one English sentence what a value would permit, for the card. A
+	// value that isn't one, or names what the scene doesn't have, is an *Error that
+	// says how to ask.
+	Askable(s Session, value string) (effect string, err error)
+	// Standing reports whether the operator's own list permits a value already.
+	Standing(s Session, principal, value string) bool
+}
