@@ -16,6 +16,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/control"
 	"github.com/tau-robot/tau/cmd/tau/internal/datadir"
 	"github.com/tau-robot/tau/cmd/tau/internal/logfile"
+	"github.com/tau-robot/tau/cmd/tau/internal/settings"
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approval"
 	"github.com/tau-robot/tau/gate/events"
@@ -30,6 +31,7 @@ type Setup struct {
 	Model    *robot.Model
 	Scene    robot.Scene
 	Faults   []sim.Fault
+	Settings settings.File
 	Clock    sim.Clock
 	Seed     uint64
 	Session  string

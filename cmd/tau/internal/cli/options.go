@@ -32,6 +32,7 @@ type bridgeFlags struct {
 	seed             uint64
 	faults           string
 	unreferenced     bool
+	settings         string
 	verbose          bool
 	// of "real" only
 	driver, port, config string
@@ -54,6 +55,7 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 	f.Uint64Var(&b.seed, "seed", 0, "seed of every random choice")
 	f.StringVar(&b.faults, "faults", "", "JSON file of faults for the simulator")
 	f.BoolVar(&b.unreferenced, "unreferenced", false, "simulator: joints with a reference switch start without knowing where they are")
+	f.StringVar(&b.settings, "settings", "", "the operator's settings, a TOML file: language, policies, channels, mounted servers")
 	f.BoolVarP(&b.verbose, "verbose", "v", false, "log tier-0 calls too")
 	f.BoolVar(&b.rehearse, "rehearse", false, "simulated sessions only: run physical calls without asking anybody")
 	f.StringVar(&b.driver, "driver", "", "driver of the real robot")

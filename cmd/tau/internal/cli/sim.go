@@ -13,6 +13,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/bridge"
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/cmd/tau/internal/fdio"
+	"github.com/tau-robot/tau/cmd/tau/internal/settings"
 	"github.com/tau-robot/tau/cmd/tau/internal/source"
 	"github.com/tau-robot/tau/gate/mcp"
 	"github.com/tau-robot/tau/sim"
@@ -53,6 +54,9 @@ func (a *app) runSim(b *bridgeFlags) (err error) {
 		s.Unreferenced = true
 	}
 	if s.Faults, err = loadFaults(b.faults); err != nil {
+		return inFile(err)
+	}
+	if s.Settings, err = loadSettings(b.settings); err != nil {
 		return inFile(err)
 	}
 	f := bridge.Front{JSON: b.json, In: a.in, Out: a.out, Err: a.err, Ask: b.approveFrom == "terminal", Stdio: b.mcp == "stdio"}
@@ -118,6 +122,18 @@ func ignoreClosed(err error) error {
 		return nil
 	}
 	return err
+}
+
+// loadSettings reads the operator's settings; no path, none.
+func loadSettings(path string) (settings.File, error) {
+	if path == "" {
+		return settings.File{}, nil
+	}
+	data, err := source.ReadFile(path, settings.MaxBytes)
+	if err != nil {
+		return settings.File{}, fmt.Errorf("--settings: %w", err)
+	}
+	return settings.Parse(path, data)
 }
 
 // loadFaults reads what is to go wrong with the simulated robot; no path, nothing.
