@@ -113,13 +113,17 @@ type nobody struct{ approver }
 func (a nobody) Unattended() bool { return a.unattended() }
 
 func decides(d gate.Decision, err error) gate.Approver {
-	return approver{decide: func(context.Context, gate.Request) (gate.Word, error) { return gate.Word{Decision: d, Reason: "test"}, err }}
+	return approver{decide: func(context.Context, gate.Request) (gate.Word, error) {
+		return gate.Word{Decision: d, Reason: "test"}, err
+	}}
 }
 
 // G9, and cases 58 (end of file), 59 (timeout) and 60 (nobody there) as far as
 // the gate sees them: only the value Approved, without an error, allows.
 func TestG9_Case58_Case59_Case60_OnlyApprovedAllows(t *testing.T) {
-	yes := func(context.Context, gate.Request) (gate.Word, error) { return gate.Word{Decision: gate.Approved, Reason: ""}, nil }
+	yes := func(context.Context, gate.Request) (gate.Word, error) {
+		return gate.Word{Decision: gate.Approved, Reason: ""}, nil
+	}
 	for name, c := range map[string]struct {
 		approver gate.Approver
 		approval gate.ApprovalKind
