@@ -18,6 +18,7 @@ type permit struct {
 	claims  int           // how often it had been claimed by then
 	lease   Lease         // of the claim
 	row     bool          // there is a stored request to finish
+	by      string        // who approved; "" for an exemption
 }
 
 // verdict is how a question ended.
@@ -120,6 +121,7 @@ func (g *Gate) put(ctx context.Context, c *call, req Request, m permit) (permit,
 	if v.allowed {
 		var err error
 		if m.lease, err = g.claim(ctx, c, m, v.by); err == nil {
+			m.by = v.by
 			return m, Answer{}, true
 		}
 		v = verdict{err: asError(err, CodeInternal), state: RequestWithdrawn}
@@ -174,6 +176,13 @@ func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) verdi
 	v := g.judge(qctx, c, m, w.Word, w.err)
 	if v.by == "" {
 		v.by = g.approverName()
+	}
+	if v.allowed {
+		if err := g.mayDecide(v.by); err != nil {
+			by := v.by
+			v = g.uncounted(c, Reason(asError(err, CodeInternal).Message()))
+			v.by = by
+		}
 	}
 	return v
 }

@@ -44,6 +44,7 @@ type Config struct {
 	// all zeros. It is part of what a person approves and is asked again before
 	// the action runs.
 	Policy func() [32]byte
+	Roles  Roles // nil: who may call and who may decide isn't bounded further
 	Rates  RateLimits
 
 	RequestTTL      time.Duration // a request's expiry after it was asked

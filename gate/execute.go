@@ -136,6 +136,14 @@ func (g *Gate) recheck(ctx context.Context, c *call, p *plan, m permit) error {
 	if err != nil {
 		return err
 	}
+	if err := g.mayUse(c.inv.Principal, c.inv.Tool); err != nil {
+		return err
+	}
+	if !m.exempt {
+		if err := g.mayDecide(m.by); err != nil {
+			return err
+		}
+	}
 	if err := c.entry.live(true); err != nil {
 		return g.drift(c, err)
 	}

@@ -212,6 +212,9 @@ func (g *Gate) admit(c *call) error {
 		}
 	}
 	c.setSession(s)
+	if err := g.mayUse(c.inv.Principal, c.inv.Tool); err != nil {
+		return err
+	}
 	if err := g.rates.allow(c.start, s.Name, c.inv.Tool); err != nil {
 		return err
 	}
