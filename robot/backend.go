@@ -75,6 +75,10 @@ type Motion struct {
 	// don't bind on the way, since where it is isn't known: Seek's bounds do. A
 	// switch that isn't found in that travel faults with NOT_CALIBRATED.
 	Seek *Seek
+	// Zones are the guarded zones that the robot, and what it carries, may enter
+	// during this motion, by name in ascending order; nil for none. All others stay
+	// closed. A backend that guards no zones has no use for them.
+	Zones []string
 }
 
 // Progress is what a backend reports during a motion, at least 20 times a second

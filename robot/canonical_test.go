@@ -67,8 +67,8 @@ func TestEveryFieldIsEncoded(t *testing.T) {
 		leaves int // how many there are, so that a walk that stops early is seen
 	}{
 		"Trajectory": {reflect.ValueOf(&tr).Elem(), func() []byte { return tr.AppendCanonical(nil) }, func() [32]byte { return tr.Digest() }, 125},
-		"Motion":     {reflect.ValueOf(&m).Elem(), func() []byte { return m.AppendCanonical(nil) }, func() [32]byte { return m.Digest() }, 143},
-		"Rehearsal":  {reflect.ValueOf(&r).Elem(), func() []byte { return r.AppendCanonical(nil) }, func() [32]byte { return r.Digest() }, 51},
+		"Motion":     {reflect.ValueOf(&m).Elem(), func() []byte { return m.AppendCanonical(nil) }, func() [32]byte { return m.Digest() }, 147},
+		"Rehearsal":  {reflect.ValueOf(&r).Elem(), func() []byte { return r.AppendCanonical(nil) }, func() [32]byte { return r.Digest() }, 78},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, digest, seen := tt.encode(), tt.digest(), 0
@@ -102,6 +102,7 @@ func TestMotionValidate(t *testing.T) {
 		"max_deviation.up":     func(m *Motion) { m.MaxDeviation = []float64{math.NaN(), 1} },
 		"max_deviation.down":   func(m *Motion) { m.MaxDeviation = []float64{1, math.Inf(1)} },
 		"grip.max_effort":      func(m *Motion) { m.Grip = &Grip{MaxEffort: math.NaN()} },
+		"zones":                func(m *Motion) { m.Zones = []string{"door", "bench"} },
 	} {
 		m := good
 		edit(&m)
@@ -109,4 +110,9 @@ func TestMotionValidate(t *testing.T) {
 	}
 	requireCode(t, good.Validate(names[:1], limits[:1]), CodeInvalidArgument, "joints")
 	requireCode(t, Motion{}.Validate(names, limits), CodeInvalidArgument, "joints")
+	for _, zones := range [][]string{{""}, {"", "door"}, {"door", "door"}} {
+		m := good
+		m.Zones = zones
+		requireCode(t, m.Validate(names, limits), CodeInvalidArgument, "zones")
+	}
 }

@@ -97,7 +97,11 @@ type Error struct {
 	Value   *Quantity  // the offending value
 	Limit   *Quantity  // the limit that it broke
 	Nearest []Quantity // the nearest admissible alternative
-	Err     error      // the cause, may be nil
+	// Access is the permission that would make this admissible: "zone:NAME" for a
+	// guarded zone, "speed:SCALE" for a speed scale above the operator's cap; "" where
+	// no permission would.
+	Access string
+	Err    error // the cause, may be nil
 }
 
 // Errf returns an Error with a formatted text. A %w verb's operand becomes the

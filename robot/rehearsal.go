@@ -37,4 +37,17 @@ type Rehearsal struct {
 	// against which the real run is watched: Trace[k][i] is joint i at k·SamplePeriod.
 	SamplePeriod float64     `json:"sample_period_s"`
 	Trace        [][]float64 `json:"-"`
+	// Held is what the gripper holds at the end, "" for nothing, and HeldPose where
+	// in it that is, tip link from body; nil where nothing is held.
+	Held     string `json:"-"`
+	HeldPose *Pose  `json:"-"`
+	// Moved are the bodies of the scene that are elsewhere at the end than when the
+	// rehearsal began, what is held included, in the scene's order; nil for none.
+	Moved []BodyPose `json:"-"`
+}
+
+// BodyPose is where a body of the scene is, root from body.
+type BodyPose struct {
+	Name string `json:"name"`
+	Pose Pose   `json:"pose"`
 }

@@ -8,7 +8,8 @@ import (
 // AppendCanonical appends the canonical encoding of the rehearsal to dst: the
 // header "tau.reh" and a version byte, then every field in the order of the type,
 // Trace included. Numbers, texts and lists are encoded as in a trajectory, Seed
-// as 64 bits, and Clearance with a byte before it that says whether it is there.
+// as 64 bits, a pose as its position and its quaternion (w, x, y, z), and Clearance
+// and HeldPose with a byte before them that says whether they are there.
 func (r Rehearsal) AppendCanonical(dst []byte) []byte {
 	dst = append(dst, rehearsalMagic...)
 	dst = appendString(dst, r.Simulator)
@@ -44,7 +45,32 @@ func (r Rehearsal) AppendCanonical(dst []byte) []byte {
 	for _, q := range r.Trace {
 		dst = appendFloats(dst, q)
 	}
+	dst = appendString(dst, r.Held)
+	if r.HeldPose == nil {
+		dst = append(dst, 0)
+	} else {
+		dst = appendPose(append(dst, 1), r.HeldPose)
+	}
+	dst = appendCount(dst, len(r.Moved))
+	for i := range r.Moved {
+		dst = appendPose(appendString(dst, r.Moved[i].Name), &r.Moved[i].Pose)
+	}
 	return dst
+}
+
+func appendPose(dst []byte, p *Pose) []byte {
+	for _, x := range [...]float64{p.P[0], p.P[1], p.P[2], p.Q.W, p.Q.V[0], p.Q.V[1], p.Q.V[2]} {
+		dst = appendFloat(dst, x)
+	}
+	return dst
+}
+
+func (d *decoder) pose() Pose {
+	var p Pose
+	for _, x := range [...]*float64{&p.P[0], &p.P[1], &p.P[2], &p.Q.W, &p.Q.V[0], &p.Q.V[1], &p.Q.V[2]} {
+		*x = d.float()
+	}
+	return p
 }
 
 // Digest returns the SHA-256 of the canonical encoding.
@@ -83,6 +109,17 @@ func DecodeRehearsal(data []byte) (Rehearsal, error) {
 		r.Trace = make([][]float64, n)
 		for i := range r.Trace {
 			r.Trace[i] = d.floatsFor(joints)
+		}
+	}
+	r.Held = d.string()
+	if d.flag() {
+		p := d.pose()
+		r.HeldPose = &p
+	}
+	if n := d.count(4 + 7*8); n > 0 {
+		r.Moved = make([]BodyPose, n)
+		for i := range r.Moved {
+			r.Moved[i] = BodyPose{Name: d.string(), Pose: d.pose()}
 		}
 	}
 	return r, d.end()

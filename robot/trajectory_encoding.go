@@ -12,8 +12,8 @@ import (
 // whatever changes the fields of what is encoded, or their order, raises it.
 const (
 	trajectoryMagic = "tau.trj\x01"
-	motionMagic     = "tau.mot\x02"
-	rehearsalMagic  = "tau.reh\x01"
+	motionMagic     = "tau.mot\x03"
+	rehearsalMagic  = "tau.reh\x02"
 )
 
 // canonicalNaN is what each NaN is encoded as. No decoder accepts it.

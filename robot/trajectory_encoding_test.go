@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-gl/mathgl/mgl64"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -14,12 +15,14 @@ func sampleMotion(t testing.TB) Motion {
 	return Motion{
 		ID: "call-1", Epoch: 7, Trajectory: sample(t),
 		StartTolerance: []float64{0.01, 0.02}, MaxDeviation: []float64{0.1, 0.2},
-		Grip: &Grip{MaxEffort: 1.5},
+		Grip: &Grip{MaxEffort: 1.5}, Zones: []string{"bench", "door"},
 	}
 }
 
 func sampleRehearsal() Rehearsal {
+	held := Pose{P: [3]float64{0.1, -0.2, 0.3}, Q: mgl64.Quat{W: 0.5, V: mgl64.Vec3{0.5, -0.5, 0.5}}}
 	return Rehearsal{
+		Held: "cube", HeldPose: &held, Moved: []BodyPose{{"cube", held}, {"lid", IdentityPose()}},
 		Simulator: "tau sim 1", Seed: 42, Duration: 1.8,
 		Joints: []JointRehearsal{
 			{"up", 1, 2, 3, 4, 5, 6},
@@ -100,7 +103,9 @@ func utf8All(list []string) bool {
 func TestMotionAndRehearsalRoundTrip(t *testing.T) {
 	m := sampleMotion(t)
 	for _, grip := range []*Grip{m.Grip, nil} {
-		m.Grip = grip
+		if m.Grip = grip; grip == nil {
+			m.Zones = nil
+		}
 		got, err := DecodeMotion(m.AppendCanonical(nil))
 		require.NoError(t, err)
 		require.Empty(t, got.ID)
@@ -110,7 +115,9 @@ func TestMotionAndRehearsalRoundTrip(t *testing.T) {
 	}
 	r := sampleRehearsal()
 	for _, c := range []*Clearance{r.Clearance, nil} {
-		r.Clearance = c
+		if r.Clearance = c; c == nil {
+			r.HeldPose, r.Moved = nil, nil
+		}
 		got, err := DecodeRehearsal(r.AppendCanonical(nil))
 		require.NoError(t, err)
 		require.Equal(t, r, got)

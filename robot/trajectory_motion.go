@@ -9,9 +9,10 @@ import (
 // limits, or nil. It is what a backend's Execute refuses before it looks at the
 // robot: a trajectory about other joints or in another order, whatever
 // Trajectory.Validate refuses, tolerances that aren't one finite number above 0
-// for each joint, a grip without such an effort, and a search that moves another
-// joint, the other way, or beyond its own bounds. ID and Epoch are for the backend
-// to judge.
+// for each joint, a grip without such an effort, a search that moves another joint,
+// the other way, or beyond its own bounds, and zones that aren't names in ascending
+// order. ID and Epoch are for the backend to judge, and so is whether there are such
+// zones.
 func (m Motion) Validate(joints []string, limits []JointLimits) error {
 	t := &m.Trajectory
 	if len(t.Joints) != len(joints) {
@@ -48,6 +49,13 @@ func (m Motion) Validate(joints []string, limits []JointLimits) error {
 	if m.Grip != nil && (!(m.Grip.MaxEffort > 0) || !finite(m.Grip.MaxEffort)) {
 		return LimitErr(CodeInvalidArgument, "grip.max_effort", m.Grip.MaxEffort, 0, "N·m or N",
 			"a grip's effort must be finite and above 0")
+	}
+	before := ""
+	for _, name := range m.Zones {
+		if name <= before {
+			return Errf(CodeInvalidArgument, "zones", "%q after %q: zones are names in ascending order, each once", name, before)
+		}
+		before = name
 	}
 	return nil
 }
@@ -99,8 +107,9 @@ func (s *Seek) limits(t *Trajectory, limits []JointLimits) ([]JointLimits, error
 // AppendCanonical appends the canonical encoding of what a motion does and in
 // which bounds: the header "tau.mot" and a version byte, the trajectory's
 // encoding, StartTolerance, MaxDeviation, a byte that says whether there is a Grip,
-// with its MaxEffort after it if there is, and another for a Seek, with its fields
-// in their order after it. Numbers and lists are encoded as in a trajectory.
+// with its MaxEffort after it if there is, another for a Seek, with its fields in
+// their order after it, and the Zones. Numbers and lists are encoded as in a
+// trajectory.
 //
 // ID and Epoch aren't part of it. They say which call a motion belongs to and
 // which stops it has outlived, and both are given again when a stored motion is
@@ -116,15 +125,15 @@ func (m Motion) AppendCanonical(dst []byte) []byte {
 	} else {
 		dst = appendFloat(append(dst, 1), m.Grip.MaxEffort)
 	}
-	s := m.Seek
-	if s == nil {
-		return append(dst, 0)
+	if s := m.Seek; s == nil {
+		dst = append(dst, 0)
+	} else {
+		dst = appendCount(append(dst, 1), s.Joint)
+		for _, x := range [...]float64{s.Switch, s.Direction, s.Speed, s.Travel} {
+			dst = appendFloat(dst, x)
+		}
 	}
-	dst = appendCount(append(dst, 1), s.Joint)
-	for _, x := range [...]float64{s.Switch, s.Direction, s.Speed, s.Travel} {
-		dst = appendFloat(dst, x)
-	}
-	return dst
+	return appendStrings(dst, m.Zones)
 }
 
 // Digest returns the SHA-256 of the canonical encoding, and so is the same for
@@ -152,6 +161,7 @@ func DecodeMotion(data []byte) (Motion, error) {
 		}
 		m.Seek = s
 	}
+	m.Zones = d.strings()
 	return m, d.end()
 }
 

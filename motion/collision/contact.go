@@ -200,10 +200,14 @@ func thickness(g *robot.Geometry) float64 {
 func (c *Checker) failure(d *data, i int, dist, at float64) error {
 	p := &c.pairs[i]
 	d.best = robot.Clearance{Distance: dist, A: p.a, B: p.b, At: at}
-	return &robot.Error{
+	e := &robot.Error{
 		Code: p.code, Where: p.a + ", " + p.b,
 		Text:  d.text(p, i, dist, at),
 		Value: &robot.Quantity{Name: "clearance", Value: dist, Unit: "m"},
 		Limit: &robot.Quantity{Value: d.need[i], Unit: "m"},
 	}
+	if p.code == robot.CodeZoneNotGranted {
+		e.Access = "zone:" + p.b
+	}
+	return e
 }
