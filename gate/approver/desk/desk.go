@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -158,6 +159,7 @@ type said struct {
 	word gate.Word
 	err  error
 	name string
+	out  bool // it had nobody to ask, or no way to
 }
 
 // Decide puts a question on the desk and before every channel, and waits for the first
@@ -182,7 +184,7 @@ func (d *Desk) Decide(ctx context.Context, req gate.Request) (gate.Word, error) 
 	answers := make(chan said, len(d.o.Channels))
 	var asking sync.WaitGroup
 	defer asking.Wait()
-	defer cancel(gate.Errf(gate.CodeCancelled, "", "answered elsewhere"))
+	defer cancel(gate.Errf(gate.CodeCancelled, "", "%w", ErrElsewhere))
 	for _, c := range d.o.Channels {
 		asking.Go(func() { answers <- askOne(ask, c, req.Clone()) })
 	}
@@ -198,7 +200,7 @@ func (d *Desk) Decide(ctx context.Context, req gate.Request) (gate.Word, error) 
 		case s := <-answers:
 			left--
 			last = s
-			if s.err == nil && s.word.Decision != gate.TimedOut && !dropsOut(s.word) {
+			if s.err == nil && s.word.Decision != gate.TimedOut && !s.out {
 				if !d.close(q) { // an answer from outside came first
 					return <-q.word, nil
 				}
@@ -216,9 +218,18 @@ func (d *Desk) Decide(ctx context.Context, req gate.Request) (gate.Word, error) 
 // Absent is the reason with which a channel says that it has nobody to ask.
 const Absent gate.Reason = "nobody is there"
 
-// dropsOut reports whether a channel had nobody to ask.
-func dropsOut(w gate.Word) bool {
-	return w.Decision == gate.Void && (w.Reason == Absent || w.Reason == "not interactive")
+// ErrElsewhere is the cause with which a channel's question ends because another one
+// has answered it.
+var ErrElsewhere = errors.New("answered elsewhere")
+
+// dropsOut reports whether a channel had nobody to ask, or no way to. A channel that
+// has reasons of its own for that tells them by a method DropsOut(gate.Reason) bool.
+func dropsOut(c gate.Approver, w gate.Word) bool {
+	if w.Decision != gate.Void {
+		return false
+	}
+	own, ok := c.(interface{ DropsOut(gate.Reason) bool })
+	return w.Reason == Absent || w.Reason == "not interactive" || ok && own.DropsOut(w.Reason)
 }
 
 // askOne asks one channel, for no longer than it says itself.
@@ -237,6 +248,7 @@ func askOne(ctx context.Context, c gate.Approver, req gate.Request) (s said) {
 		}
 	}
 	s.word, s.err = c.Decide(ctx, req)
+	s.out = dropsOut(c, s.word)
 	return s
 }
 
