@@ -49,7 +49,8 @@ const (
 	CodeOverload        Code = "OVERLOAD"
 	CodeContact         Code = "CONTACT"
 	CodeLinkTimeout     Code = "LINK_TIMEOUT"
-	CodeInternal        Code = "INTERNAL" // the bridge itself failed; nothing was permitted by it
+	CodeToolFailed      Code = "TOOL_FAILED" // a tool of a mounted server says that it failed
+	CodeInternal        Code = "INTERNAL"    // the bridge itself failed; nothing was permitted by it
 )
 
 // Codes lists every code in its published order.
@@ -62,7 +63,7 @@ func Codes() []Code {
 		CodeDeviation, CodeZoneNotGranted, CodeRateLimited, CodeInvalidArgument, CodeNotApproved,
 		CodeUnknownTool, CodeUnknownOutcome, CodeStopped, CodeCancelled, CodeNotSupported,
 		CodeNotCalibrated, CodeRequestExpired, CodeInProgress, CodeOverload, CodeContact,
-		CodeLinkTimeout, CodeInternal,
+		CodeLinkTimeout, CodeToolFailed, CodeInternal,
 	}
 }
 
