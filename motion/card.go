@@ -47,7 +47,7 @@ func (x *moveAction) Card() gate.Card {
 	assumed = append(assumed, assumedLimits(x.arm.Model, moving)...)
 	assumed = append(assumed, foldAssumed(x.arm.Model, underTorque(r.Assumed))...)
 	card := gate.Card{Facts: facts, Assumed: assumed}
-	if data, err := json.Marshal(r); err == nil {
+	if data, err := json.Marshal(cardData{r, x.draw()}); err == nil {
 		card.Data = data
 	}
 	return card
