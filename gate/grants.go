@@ -7,25 +7,36 @@ import (
 
 // Grant is permission for a value known only at run time: entering a guarded zone, a
 // higher cap of the speed (G48). It never replaces the approval of a motion, and holds
-// for one principal in one session until it expires or is revoked.
+// for one principal in one session, as its card said what that is, until it expires or
+// is revoked.
 type Grant struct {
-	ID        string
+	ID        string // unique
 	Principal string
-	Session   string
-	Value     string // "zone:NAME" or "speed:SCALE"
-	Reason    string // the one sentence that it was asked for with
-	Card      string // the call id of the card that made it
+	Session   Session // as it was on the card: its mode, its robot, its opt-in
+	Value     string  // "zone:NAME" or "speed:SCALE"
+	Reason    string  // the one sentence that it was asked for with
+	Card      string  // the call id of the card that made it
 	Decider   string
 	Granted   time.Time
 	Expires   time.Time
 }
 
+// Holds reports whether the grant is one of the principal in the session as that is
+// now. That it is in force only the store knows.
+func (r Grant) Holds(s Session, principal string) bool {
+	return r.Session == s && r.Principal == principal
+}
+
 // Grants keeps the grants. What a method has reported survives the end of this
 // process. Any goroutine may call the methods; they block for the disk only.
 type Grants interface {
-	// AddGrants stores what one card has granted, all of it or none.
+	// AddGrants stores what one card has granted, all of it or none: a grant that
+	// lacks something, or has an id that is taken, is INVALID_ARGUMENT, one that has
+	// expired is REQUEST_EXPIRED.
 	AddGrants(ctx context.Context, all []Grant) error
 	// Grants lists those in force, oldest first, by the wall clock and the boot clock.
+	// What has once been left out for its expiry isn't in force again, whatever is
+	// done to the clocks.
 	Grants(ctx context.Context, now time.Time) ([]Grant, error)
 	// RevokeGrant ends one and reports whether it was in force.
 	RevokeGrant(ctx context.Context, id string, now time.Time) (bool, error)

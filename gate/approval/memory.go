@@ -10,7 +10,7 @@ import (
 	"github.com/tau-robot/tau/gate"
 )
 
-// Memory is a gate.Requests that a restart empties. All methods may be called
+// Memory is a gate.Requests, gate.Grants and gate.Routines that a restart empties. All methods may be called
 // from any goroutine; none blocks on anything but its lock.
 type Memory struct {
 	opts Options
@@ -18,6 +18,9 @@ type Memory struct {
 	mu   sync.Mutex
 	rows map[string]*row
 	ids  []string // in order of Open
+	// In the order in which they were added.
+	grants   []*grantRow
+	routines []*routineRow
 }
 
 type row struct {
@@ -153,7 +156,29 @@ func (m *Memory) Start(_ context.Context, l gate.Lease, now time.Time) error {
 		return err
 	}
 	r.rec.State = gate.RequestStarted
+	m.overtake(r.rec.Request.Session.Name, l.ID)
 	return nil
+}
+
+// Moved records that a session has moved without a request.
+func (m *Memory) Moved(_ context.Context, session string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.overtake(session, "")
+	return nil
+}
+
+// overtake marks a session's open requests from before id; "": all. mu is held.
+func (m *Memory) overtake(session, id string) {
+	for _, other := range m.ids {
+		if other == id {
+			return
+		}
+		r := &m.rows[other].rec
+		if r.Request.Session.Name == session && (r.State == gate.RequestPending || r.State == gate.RequestClaimed) {
+			r.GoneOn = true
+		}
+	}
 }
 
 // Replace withdraws a claimed request and opens another one.
@@ -258,6 +283,12 @@ func (m *Memory) Recover(_ context.Context, worker string, now time.Time) (gate.
 		if r.rec.State == gate.RequestPending && r.asked.id != at.id {
 			r.asked = at
 		}
+	}
+	for _, g := range m.grants {
+		g.rebase(at)
+	}
+	for _, r := range m.routines {
+		r.rebase(at)
 	}
 	return out, nil
 }
