@@ -8,7 +8,7 @@ package gate
 //	STOPPED, CANCELLED                                      cancelled  cancelled
 //	UNKNOWN_OUTCOME                                         unknown    unknown
 //	DEVIATION, CONTACT, OVERLOAD, LINK_TIMEOUT,
-//	DISCONNECTED, INTERNAL                                  refused    error
+//	DISCONNECTED, TOOL_FAILED, INTERNAL                     refused    error
 //	every other code                                        refused    refused
 //
 // The other codes are reasons for which nothing is done: a backend that returns
@@ -22,7 +22,7 @@ func statusOf(code Code, ran bool) Status {
 		return StatusCancelled
 	case CodeUnknownOutcome:
 		return StatusUnknown
-	case CodeDeviation, CodeContact, CodeOverload, CodeLinkTimeout, CodeDisconnected, CodeInternal:
+	case CodeDeviation, CodeContact, CodeOverload, CodeLinkTimeout, CodeDisconnected, CodeToolFailed, CodeInternal:
 		if ran {
 			return StatusError
 		}

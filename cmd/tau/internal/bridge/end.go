@@ -73,6 +73,7 @@ func (h *Host) release() error {
 	e := &ending{limit: cmp.Or(h.setup.endWait, stepWait)}
 	h.endDoors(e)
 	h.endMotion(e)
+	e.step("the mounted servers", plain(h.closeMounts))
 	if h.asked != nil {
 		e.step("the requests", plain(h.asked.Close))
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/tau-robot/tau/gate/events"
 	"github.com/tau-robot/tau/gate/lane"
 	"github.com/tau-robot/tau/gate/mcp"
+	"github.com/tau-robot/tau/gate/mount"
 	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/sim"
 )
@@ -73,6 +74,7 @@ type Host struct {
 	backend robot.Backend
 	scene   func() robot.Scene // as it is now; doesn't wait for a motion
 	lane    *lane.Lane
+	mounts  []*mount.Server
 	control *control.Server
 	mcp     *mcp.Server
 	token   string
@@ -182,10 +184,17 @@ func (h *Host) build(approver gate.Approver) error {
 	if err := catalog.Register(planner.Tools()...); err != nil {
 		return err
 	}
+	mounted, stops, err := h.openMounts(context.Background())
+	if err != nil {
+		return err
+	}
+	if err := catalog.Register(mounted...); err != nil {
+		return err
+	}
 	h.lane = lane.New()
 	cfg := gate.Config{
 		Catalog: catalog, Lane: h.lane, Sessions: sessions{h.all}, Requests: h.asked, Sink: h.sink,
-		Approver: approver, Stoppers: []gate.Stopper{stopper{SimArm, backend}}, Log: h.Log, Now: s.Now,
+		Approver: approver, Stoppers: append([]gate.Stopper{stopper{SimArm, backend}}, stops...), Log: h.Log, Now: s.Now,
 		Boot: bootClock(),
 	}
 	if s.Rehearse {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/tau-robot/tau/gate/mount"
 	"github.com/tau-robot/tau/gate/words"
 )
 
@@ -22,6 +23,8 @@ const MaxBytes = 1 << 20
 // File is the whole of it. The zero value is what holds without a file.
 type File struct {
 	UI UI `toml:"ui"`
+	// Mounts are other MCP servers whose tools stand in the catalog too.
+	Mounts []mount.Manifest `toml:"mount"`
 }
 
 // UI is about what a person sees.
@@ -56,6 +59,17 @@ func Parse(name string, data []byte) (File, error) {
 	}
 	if _, ok := words.Parse(f.UI.Language); !ok && f.UI.Language != "" {
 		return File{}, fmt.Errorf("%s: ui.language %q: want en or tr", name, f.UI.Language)
+	}
+	named := map[string]bool{}
+	for i := range f.Mounts {
+		m := &f.Mounts[i]
+		if err := m.Check(); err != nil {
+			return File{}, fmt.Errorf("%s: %w", name, err)
+		}
+		if named[m.Name] {
+			return File{}, fmt.Errorf("%s: there are two mounts named %q", name, m.Name)
+		}
+		named[m.Name] = true
 	}
 	return f, nil
 }
