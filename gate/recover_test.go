@@ -50,7 +50,7 @@ func (r *rig) end() {
 func (d *disk) killed(r *rig) *disk {
 	d.t.Helper()
 	after := newDisk(d.t)
-	for _, f := range []string{"bridge.db", "bridge.db-wal"} {
+	for _, f := range []string{"bridge.db", "bridge.db-wal", "bridge.db-tally"} {
 		b, err := os.ReadFile(filepath.Join(d.dir, f))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

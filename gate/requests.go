@@ -30,6 +30,8 @@ type Record struct {
 	Decision Decision
 	Claims   int    // how often it has been claimed
 	Answer   []byte // JSON, once ended
+	// GoneOn: since it was asked, a later call of its session has begun to move (G47).
+	GoneOn bool
 }
 
 // Secret is what whoever has read a request as it stands now holds in hand. The
@@ -89,7 +91,11 @@ type Requests interface {
 	// claim (G43).
 	Renew(ctx context.Context, l Lease, now time.Time) (Lease, error)
 	// Start records that physics is about to begin; an error means don't move (G44).
+	// What is open of the same session and was opened before has GoneOn from then on.
 	Start(ctx context.Context, l Lease, now time.Time) error
+	// Moved does the same for what is open of a session when a call of it that has no
+	// request, because it is exempt, is about to begin (G47).
+	Moved(ctx context.Context, session string) error
 	// Replace puts another request in the place of a claimed one that hasn't been
 	// started: that one is withdrawn and the new one is pending, both or neither (G46).
 	Replace(ctx context.Context, l Lease, req Request, snapshot []byte, now time.Time) (Secret, error)

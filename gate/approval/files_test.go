@@ -15,7 +15,7 @@ import (
 const sector = 512
 
 // image is what the files of a database hold; a missing one is nil.
-type image struct{ db, wal []byte }
+type image struct{ db, wal, tally []byte }
 
 func imageOf(t require.TestingT, path string) image {
 	read := func(p string) []byte {
@@ -25,11 +25,11 @@ func imageOf(t require.TestingT, path string) image {
 		}
 		return b
 	}
-	return image{read(path), read(path + "-wal")}
+	return image{read(path), read(path + "-wal"), read(path + "-tally")}
 }
 
 func (i image) write(t require.TestingT, path string) {
-	for p, b := range map[string][]byte{path: i.db, path + "-wal": i.wal} {
+	for p, b := range map[string][]byte{path: i.db, path + "-wal": i.wal, path + "-tally": i.tally} {
 		if b == nil {
 			if err := os.Remove(p); !errors.Is(err, fs.ErrNotExist) {
 				require.NoError(t, err)
@@ -66,7 +66,7 @@ func torn(before, after image, written func(sector int) bool) (image, bool) {
 		}
 		wal = append(wal, from[at:min(at+sector, len(from))]...)
 	}
-	return image{before.db, wal}, true
+	return image{before.db, wal, before.tally}, true
 }
 
 // fastDir is a folder in memory where there is one: what is tested there models

@@ -92,7 +92,7 @@ func TestAFullDiskKeepsNothingAlive(t *testing.T) {
 }
 
 func TestADatabaseThatCantBeMadeSaysSo(t *testing.T) {
-	dir := smallDisk(t, "64k")
+	dir := smallDisk(t, "256k")
 	fill(t, filepath.Join(dir, "ballast"))
 	_, err := approval.OpenSQLite(t.Context(), dbIn(dir), approval.Options{})
 	require.ErrorIs(t, err, approval.ErrFull)

@@ -186,7 +186,7 @@ func sound(dir string, said map[string]string, found map[string]int) (err error)
 	if err != nil {
 		return err
 	}
-	for _, f := range []string{"bridge.db", "bridge.db-wal"} {
+	for _, f := range []string{"bridge.db", "bridge.db-wal", "bridge.db-tally"} {
 		b, err := os.ReadFile(filepath.Join(dir, f))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

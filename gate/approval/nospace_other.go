@@ -3,3 +3,5 @@
 package approval
 
 func isNoSpace(error) bool { return false }
+
+func isReadOnly(error) bool { return false }

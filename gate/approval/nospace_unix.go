@@ -10,3 +10,5 @@ import (
 func isNoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
+
+func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }

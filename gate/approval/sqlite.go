@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -28,8 +30,10 @@ type SQLite struct {
 	db   *sql.DB
 	conn *sql.Conn
 
-	turn  chan struct{} // capacity 1: who holds it has conn, stmts and closed
+	turn  chan struct{} // capacity 1: who holds it has what follows, and conn
 	stmts map[string]*sql.Stmt
+	tally *tally
+	inTx  bool
 	shut  bool
 }
 
@@ -45,6 +49,10 @@ var (
 	ErrInUse = errors.New("the database is in use by another process")
 	// ErrFull: there is no room left on the disk. What was there can still be read.
 	ErrFull = errors.New("the disk is full")
+	// ErrDenied: this user may not read and write the file or its folder.
+	ErrDenied = errors.New("the database can't be read and written by this user")
+	// ErrMissing: the folder isn't there.
+	ErrMissing = errors.New("the database's folder isn't there")
 	// ErrClosed: the store has been closed.
 	ErrClosed = errors.New("the store is closed")
 )
@@ -65,26 +73,85 @@ func OpenSQLite(ctx context.Context, path string, o Options) (*SQLite, error) {
 	if err != nil {
 		return fail(err)
 	}
+	s := &SQLite{opts: o.filled(), path: path, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}}
 	exists, err := present(path)
 	if err != nil {
 		return fail(err)
 	}
+	version := schemaVersion
 	if exists {
-		err = checkCopy(ctx, path)
+		version, err = checkCopy(ctx, path)
 	} else {
-		err = create(ctx, path)
+		err = create(ctx, path, s.opts.Rand)
 	}
 	if err != nil {
 		return fail(err)
 	}
-	s := &SQLite{opts: o.filled(), path: path, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}}
 	if s.db, s.conn, err = connect(ctx, path); err != nil {
 		return fail(err)
 	}
-	if err := s.prepare(ctx); err != nil {
+	if err := s.begin(ctx, version); err != nil {
 		return fail(errors.Join(err, s.Close()))
 	}
 	return s, nil
+}
+
+// begin brings what is open up to this version, and prepares it.
+func (s *SQLite) begin(ctx context.Context, version int) error {
+	if version < schemaVersion {
+		id, err := newIdentity(s.opts.Rand)
+		if err == nil {
+			err = newTally(s.path, id) // before it: one that isn't used yet is in nobody's way
+		}
+		if err == nil {
+			err = migrate(ctx, s.conn, version, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.tally, err = openTally(s.path); err != nil {
+		return err
+	}
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	return s.count(ctx)
+}
+
+// migrate adds what a database of an earlier version hasn't got, all of it or nothing.
+func migrate(ctx context.Context, conn *sql.Conn, version int, id [16]byte) error {
+	_, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE")
+	if err != nil {
+		return err
+	}
+	more := schema[len(schemaOf(version)):]
+	for _, q := range more {
+		if err == nil {
+			_, err = conn.ExecContext(ctx, q)
+		}
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, sqlNewTally, sql.Named("id", id[:]))
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		_, _ = conn.ExecContext(ctx, "ROLLBACK") // it may have been rolled back already
+	}
+	return err
+}
+
+func newIdentity(r io.Reader) (id [16]byte, err error) {
+	if _, err := io.ReadFull(r, id[:]); err != nil {
+		return id, fmt.Errorf("there is no randomness: %w", err)
+	}
+	return id, nil
 }
 
 // connect opens the one connection and takes the file for it.
@@ -122,7 +189,11 @@ func connect(ctx context.Context, path string) (*sql.DB, *sql.Conn, error) {
 
 // create makes an empty database beside path and moves it there in one step, so
 // that a crash leaves none or a whole one.
-func create(ctx context.Context, path string) error {
+func create(ctx context.Context, path string, random io.Reader) error {
+	id, err := newIdentity(random)
+	if err != nil {
+		return err
+	}
 	tmp := path + ".new"
 	for _, f := range []string{tmp, tmp + "-wal", tmp + "-shm", tmp + "-journal"} {
 		if err := remove(f); err != nil {
@@ -146,12 +217,18 @@ func create(ctx context.Context, path string) error {
 			_, err = conn.ExecContext(ctx, q)
 		}
 	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, sqlNewTally, sql.Named("id", id[:]))
+	}
 	// Closing the last connection moves the log into the file and syncs it.
 	if err := errors.Join(err, conn.Close(), db.Close()); err != nil {
 		return err
 	}
 	if _, err := os.Stat(tmp + "-wal"); err == nil {
 		return fmt.Errorf("%s-wal is still there", tmp)
+	}
+	if err := newTally(path, id); err != nil {
+		return err
 	}
 	if err := os.Rename(tmp, path); err != nil {
 		return err
@@ -175,10 +252,10 @@ func remove(path string) error {
 }
 
 func (s *SQLite) prepare(ctx context.Context) error {
-	for _, q := range []string{
+	for _, q := range append([]string{
 		sqlInsert, sqlSecret, sqlClaim, sqlRenew, sqlStart, sqlReplaced, sqlFinishOpen, sqlFinishStarted, sqlExpire,
-		sqlExpireAll, sqlPurge, sqlUnknown, sqlReopen, sqlRebase, sqlGet, sqlPending, sqlLeft,
-	} {
+		sqlExpireAll, sqlPurge, sqlUnknown, sqlReopen, sqlRebase, sqlGet, sqlPending, sqlLeft, sqlOvertake, sqlMoved, sqlTallied,
+	}, permitStatements...) {
 		st, err := s.conn.PrepareContext(ctx, q)
 		if err != nil {
 			return err
@@ -201,7 +278,7 @@ func (s *SQLite) Close() error {
 	for _, st := range s.stmts {
 		errs = append(errs, st.Close())
 	}
-	if err := errors.Join(append(errs, s.conn.Close(), s.db.Close())...); err != nil {
+	if err := errors.Join(append(errs, s.conn.Close(), s.db.Close(), s.tally.close())...); err != nil {
 		return gate.Errf(gate.CodeInternal, s.path, "closing: %w", classify(err))
 	}
 	return nil
@@ -237,26 +314,61 @@ func (s *SQLite) fault(err error) error {
 }
 
 // classify adds what an error of SQLite, or of the system, means, and what can be
-// done about it.
+// done about it. One that says none of the named things is left as it is.
 func classify(err error) error {
-	if errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewer) || errors.Is(err, ErrInUse) || errors.Is(err, ErrFull) {
-		return err
+	named, _ := name(err)
+	return named
+}
+
+// name is classify, and reports whether the error says one of the named things.
+func name(err error) (error, bool) {
+	for _, known := range []error{ErrDamaged, ErrNewer, ErrInUse, ErrFull, ErrDenied, ErrMissing} {
+		if errors.Is(err, known) {
+			return err, true
+		}
 	}
+	full := fmt.Errorf("%w: make room; until then nothing new is asked and nothing begins to move: %w", ErrFull, err)
+	denied := fmt.Errorf("%w: see to its owner, its mode and the disk it is on: %w", ErrDenied, err)
 	var e *sqlite.Error
 	if errors.As(err, &e) {
 		switch e.Code() & 0xff {
 		case sqlite3.SQLITE_FULL:
-			return fmt.Errorf("%w: make room; until then nothing new is asked and nothing begins to move: %w", ErrFull, err)
+			return full, true
 		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-			return damaged(err)
+			return damaged(err), true
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-			return fmt.Errorf("%w: %w", ErrInUse, err)
+			return fmt.Errorf("%w: %w", ErrInUse, err), true
+		case sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_AUTH:
+			return denied, true
 		}
 	}
-	if isNoSpace(err) {
-		return fmt.Errorf("%w: make room; until then nothing new is asked and nothing begins to move: %w", ErrFull, err)
+	switch {
+	case isNoSpace(err):
+		return full, true
+	case errors.Is(err, fs.ErrPermission), isReadOnly(err):
+		return denied, true
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: make it: %w", ErrMissing, err), true
 	}
-	return err
+	return err, false
+}
+
+// unsound says what it means that a database couldn't be looked through: a fault of
+// the disk, of memory or of the caller's patience isn't one of what is stored, and
+// whatever else is wrong with it is.
+func unsound(err error) error {
+	named, known := name(err)
+	var e *sqlite.Error
+	switch {
+	case known, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return named
+	case errors.As(err, &e):
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_PROTOCOL:
+			return fmt.Errorf("the disk or the memory failed while it was looked through; nothing of it was changed: %w", err)
+		}
+	}
+	return damaged(err)
 }
 
 func damaged(why error) error {

@@ -40,34 +40,57 @@ const (
 	headMagic      = "SQLite format 3\x00"
 )
 
-// checkCopy checks a database in whole. SQLite would replay a log, or write what
-// it holds into the file when it is closed, before anybody could say that either
-// isn't sound; so a copy is looked at, which is thrown away.
-func checkCopy(ctx context.Context, path string) (err error) {
+// checkCopy checks a database in whole, and returns its version. SQLite would replay
+// a log, or write what it holds into the file when it is closed, before anybody could
+// say that either isn't sound; so a copy is looked at, which is thrown away.
+func checkCopy(ctx context.Context, path string) (version int, err error) {
 	if err := checkHead(path); err != nil {
-		return err
+		return 0, err
 	}
 	dir := path + ".check"
 	if err := os.RemoveAll(dir); err != nil { // of a check that was cut off
-		return err
+		return 0, err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	twin := filepath.Join(dir, "copy.db")
 	if err := copyFile(path, twin); err != nil {
-		return err
+		return 0, err
 	}
 	if err := copyFile(path+"-wal", twin+"-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return 0, err
 	}
 	db, conn, err := connect(ctx, twin)
 	if err != nil {
-		return damaged(err)
+		return 0, unsound(err)
 	}
 	defer func() { err = errors.Join(err, conn.Close(), db.Close()) }()
-	return checkContents(ctx, conn)
+	if version, err = checkForm(ctx, conn); err != nil {
+		return 0, err
+	}
+	if version < schemaVersion { // it is looked at as what it will be
+		if err := migrate(ctx, conn, version, [16]byte{}); err != nil {
+			return 0, unsound(err)
+		}
+	} else if err := checkTally(ctx, conn, path); err != nil {
+		return 0, err
+	}
+	return version, checkRows(ctx, conn)
+}
+
+// checkTally holds a database against the count of its changes that is kept apart.
+func checkTally(ctx context.Context, conn *sql.Conn, path string) (err error) {
+	id, n, err := tallied(ctx, conn)
+	if err != nil {
+		return unsound(err)
+	}
+	t, err := openTally(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.check(id, n), t.close())
 }
 
 // checkHead looks at the file's first bytes: what isn't ours is never opened.
@@ -94,51 +117,60 @@ func marks(identity, version uint32) error {
 	case version > schemaVersion:
 		return fmt.Errorf("%w (schema %d, this program knows %d); nothing of it was changed: use the version that wrote it, "+
 			"or move it and its -wal file away to begin without requests", ErrNewer, version, schemaVersion)
-	case version != schemaVersion:
+	case version < 1:
 		return damaged(fmt.Errorf("it says that its schema is number %d", version))
 	}
 	return nil
 }
 
-// checkContents checks marks, schema, structure, constraints and every row's sum.
-func checkContents(ctx context.Context, conn *sql.Conn) error {
-	var identity, version uint32
+// checkForm checks marks, schema, structure and constraints.
+func checkForm(ctx context.Context, conn *sql.Conn) (version int, err error) {
+	var identity, v uint32
 	if err := conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&identity); err != nil {
-		return damaged(err)
+		return 0, unsound(err)
 	}
-	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return damaged(err)
+	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err != nil {
+		return 0, unsound(err)
 	}
-	if err := marks(identity, version); err != nil {
-		return err
+	if err := marks(identity, v); err != nil {
+		return 0, err
 	}
 	var ok string
 	if err := conn.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&ok); err != nil {
-		return damaged(err)
+		return 0, unsound(err)
 	}
 	if ok != "ok" {
-		return damaged(errors.New(ok))
+		return 0, damaged(errors.New(ok))
 	}
-	if err := checkSchema(ctx, conn); err != nil {
-		return damaged(err)
+	if err := checkSchema(ctx, conn, int(v)); err != nil {
+		return 0, unsound(err)
 	}
+	return int(v), nil
+}
+
+// checkRows checks every row's sum.
+func checkRows(ctx context.Context, conn *sql.Conn) error {
 	rows, err := conn.QueryContext(ctx, sqlLight+`, answer, drawing, snapshot FROM requests`)
 	if err != nil {
-		return damaged(err)
+		return unsound(err)
 	}
 	defer func() { _ = rows.Close() }() // Err is looked at
 	for rows.Next() {
 		if _, err := scanFull(rows); err != nil {
-			return err
+			return unsound(err)
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return damaged(err)
+		return unsound(err)
+	}
+	if err := checkPermits(ctx, conn); err != nil {
+		return unsound(err)
 	}
 	return nil
 }
 
-func checkSchema(ctx context.Context, conn *sql.Conn) error {
+func checkSchema(ctx context.Context, conn *sql.Conn, version int) error {
+	want := schemaOf(version)
 	rows, err := conn.QueryContext(ctx, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")
 	if err != nil {
 		return err
@@ -150,12 +182,12 @@ func checkSchema(ctx context.Context, conn *sql.Conn) error {
 		if err := rows.Scan(&text); err != nil {
 			return err
 		}
-		if i >= len(schema) || text != schema[i] {
-			return fmt.Errorf("its schema has something else at place %d than schema %d does", i+1, schemaVersion)
+		if i >= len(want) || text != want[i] {
+			return fmt.Errorf("its schema has something else at place %d than schema %d does", i+1, version)
 		}
 	}
-	if i != len(schema) && rows.Err() == nil {
-		return fmt.Errorf("its schema has %d parts, schema %d has %d", i, schemaVersion, len(schema))
+	if i != len(want) && rows.Err() == nil {
+		return fmt.Errorf("its schema has %d parts, schema %d has %d", i, version, len(want))
 	}
 	return rows.Err()
 }

@@ -15,7 +15,7 @@ func TestG44_WhatIsReportedIsSynced(t *testing.T) {
 	defer func() { require.NoError(t, s.Close()) }()
 	for pragma, want := range map[string]string{
 		"synchronous": "2", "journal_mode": "wal", "locking_mode": "exclusive", "busy_timeout": "2000",
-		"application_id": "1952544097", "user_version": "1",
+		"application_id": "1952544097", "user_version": "2",
 	} {
 		var got string
 		require.NoError(t, s.conn.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))

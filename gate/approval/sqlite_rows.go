@@ -124,6 +124,7 @@ func (v *light) dest() []any {
 		&q.CallID, &v.state, &v.secret, &v.digest, &v.asked, &v.opened, &v.openedBoot, &v.openedID, &v.expiry, &v.r.rec.Claims, &v.r.worker,
 		&v.claimed, &v.claimedBoot, &v.renewed, &v.renewedBoot, &v.leaseID, &v.l, &v.decision, &v.r.rec.Decider,
 		&q.Tool, &v.tier, &q.Effect, &q.Session.Name, &v.mode, &q.Session.Backend, &q.Session.OptIn, &q.Principal, &q.Origin, &v.sum, &v.bulk, &v.args, &v.facts,
+		&v.r.rec.GoneOn,
 	}
 }
 

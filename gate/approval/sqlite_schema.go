@@ -1,10 +1,12 @@
 package approval
 
+import "slices"
+
 // The file's marks: application_id says that it is ours, user_version which
 // schema it has.
 const (
 	applicationID = 0x74617561 // "taua"
-	schemaVersion = 1
+	schemaVersion = 2
 )
 
 // schema makes an empty database. Times are Unix nanoseconds, boot times
@@ -13,8 +15,10 @@ const (
 // SQLite on each write, and against the whole file when it is opened.
 //
 // sum covers what never changes of a row, bulk the drawing and the snapshot; the
-// rest is held by the checks.
-var schema = []string{
+// rest is held by the checks. Each version only adds to the one before.
+var schema = slices.Concat(schema1, schema2)
+
+var schema1 = []string{
 	`CREATE TABLE requests (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE CHECK (id <> ''),
@@ -61,6 +65,28 @@ var schema = []string{
 	`CREATE INDEX requests_by_state ON requests (state, seq)`,
 }
 
+// schema2: overtaken names the open requests in whose session a later call has been
+// started (G47); tally counts every change of a row that matters. The grants and the routines
+// are described where their tables are.
+var schema2 = slices.Concat([]string{
+	`CREATE TABLE tally (one INTEGER PRIMARY KEY CHECK (one = 1), id BLOB NOT NULL CHECK (length(id) = 16), changes INTEGER NOT NULL CHECK (changes >= 0)) STRICT`,
+	`CREATE TABLE overtaken (id TEXT PRIMARY KEY REFERENCES requests (id) ON DELETE CASCADE) STRICT, WITHOUT ROWID`,
+	sqlGrantsTable, sqlRoutinesTable, sqlRoutinesIndex,
+}, counted("requests"), counted("overtaken"), counted("grants"), counted("routines"))
+
+// schemaOf returns what a database of a version has.
+func schemaOf(version int) []string {
+	if version == 1 {
+		return schema1
+	}
+	return schema
+}
+
+const (
+	sqlNewTally = `INSERT INTO tally (one, id, changes) VALUES (1, @id, 0)`
+	sqlTallied  = `SELECT id, changes FROM tally`
+)
+
 // The conditions that come up in several statements. Their parameters are named.
 const (
 	// alive: the logical expiry hasn't passed, by no clock.
@@ -95,6 +121,12 @@ WHERE ` + sqlHeld + ` AND lease_boot_id = @boot_id AND @now < claimed + @hard_st
 
 	sqlStart = `UPDATE requests SET state = 'started' WHERE ` + sqlHeld
 
+	// A call that begins overtakes what was asked before it in its session.
+	sqlOvertake = `INSERT OR IGNORE INTO overtaken (id) SELECT o.id FROM requests AS o JOIN requests AS r ON o.session = r.session
+WHERE r.id = @id AND o.seq < r.seq AND o.state IN ('pending', 'claimed')`
+
+	sqlMoved = `INSERT OR IGNORE INTO overtaken (id) SELECT id FROM requests WHERE session = @session AND state IN ('pending', 'claimed')`
+
 	sqlReplaced = `UPDATE requests SET state = 'withdrawn', answer = @answer, ended = @now WHERE ` + sqlHeld
 
 	sqlFinishOpen = `UPDATE requests SET state = @state, answer = @answer, ended = @now, decision = CASE WHEN @state = 'rejected' THEN 1 ELSE decision END,
@@ -126,7 +158,8 @@ WHERE state = 'pending' AND opened_boot_id <> @boot_id`
 const (
 	sqlLight = `SELECT id, state, secret, digest, asked, opened, opened_boot, opened_boot_id, expiry, claims, worker,
   claimed, claimed_boot, renewed, renewed_boot, lease_boot_id, lease, decision, decider,
-  tool, tier, effect, session, mode, backend, opt_in, principal, origin, sum, bulk, args, facts`
+  tool, tier, effect, session, mode, backend, opt_in, principal, origin, sum, bulk, args, facts,
+  EXISTS (SELECT 1 FROM overtaken WHERE overtaken.id = requests.id)`
 	sqlGet     = sqlLight + `, answer, drawing, snapshot FROM requests WHERE id = @id`
 	sqlPending = sqlLight + ` FROM requests WHERE state = 'pending' AND ` + sqlAlive + ` ORDER BY seq`
 	sqlLeft    = sqlLight + ` FROM requests WHERE state IN ('claimed', 'started') AND worker <> @worker ORDER BY seq`

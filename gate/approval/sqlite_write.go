@@ -17,10 +17,32 @@ func (s *SQLite) change(ctx context.Context, q string, args ...any) (int64, erro
 		return 0, s.fault(err)
 	}
 	n, err := res.RowsAffected()
+	if err == nil && !s.inTx {
+		err = s.count(ctx)
+	}
 	if err != nil {
 		return 0, s.fault(err)
 	}
 	return n, nil
+}
+
+// count writes down how many changes there have been.
+func (s *SQLite) count(ctx context.Context) error {
+	var id []byte
+	var n uint64
+	if err := s.stmts[sqlTallied].QueryRowContext(ctx).Scan(&id, &n); err != nil {
+		return err
+	}
+	return s.tally.write(n)
+}
+
+// settle makes the count outlive a loss of power, in methods that nothing waits for
+// to begin to move. What it was behind by isn't lost, but couldn't be missed.
+func (s *SQLite) settle(err error) error {
+	if serr := s.tally.sync(); serr != nil && err == nil {
+		err = s.fault(serr)
+	}
+	return err
 }
 
 // get reads a row; one whose expiry has passed is ended first. That it is so
@@ -45,9 +67,14 @@ func (s *SQLite) tx(ctx context.Context, f func() error) error {
 	if _, err := s.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return s.fault(err)
 	}
+	s.inTx = true
 	err := f()
+	s.inTx = false
 	if err == nil {
 		if _, err = s.conn.ExecContext(ctx, "COMMIT"); err == nil {
+			if err = s.count(ctx); err != nil {
+				return s.fault(err)
+			}
 			return nil
 		}
 		err = s.fault(err)
@@ -80,7 +107,7 @@ func (s *SQLite) Open(ctx context.Context, req gate.Request, snapshot []byte) (g
 		secret, err = s.insert(ctx, req, snapshot, now)
 		return err
 	})
-	return secret, err
+	return secret, s.settle(err)
 }
 
 func (s *SQLite) insert(ctx context.Context, req gate.Request, snapshot []byte, now reading) (gate.Secret, error) {
@@ -228,7 +255,32 @@ func (s *SQLite) Start(ctx context.Context, l gate.Lease, now time.Time) error {
 		return err
 	}
 	defer leave()
-	return s.leased(ctx, sqlStart, l, s.opts.read(now))
+	at, began := s.opts.read(now), int64(0)
+	err = s.tx(ctx, func() error {
+		if began, err = s.change(ctx, sqlStart, s.leaseArgs(l, at)...); err != nil || began == 0 {
+			return err
+		}
+		_, err := s.change(ctx, sqlOvertake, sql.Named("id", l.ID))
+		return err
+	})
+	if err != nil || began == 1 {
+		return err
+	}
+	if err := s.whyNot(ctx, l, at); err != nil {
+		return err
+	}
+	return errNoChange("lease")
+}
+
+// Moved records that a session has moved without a request.
+func (s *SQLite) Moved(ctx context.Context, session string) error {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	_, err = s.change(ctx, sqlMoved, sql.Named("session", session))
+	return err
 }
 
 // leased runs a write that needs a lease in force.
@@ -266,7 +318,7 @@ func (s *SQLite) Replace(ctx context.Context, l gate.Lease, req gate.Request, sn
 		secret, err = s.insert(ctx, req, snapshot, at)
 		return err
 	})
-	return secret, err
+	return secret, s.settle(err)
 }
 
 // Finish ends a request.
@@ -288,7 +340,7 @@ func (s *SQLite) Finish(ctx context.Context, id string, e gate.Ending) error {
 	if isEnd(state) {
 		n, err := s.change(ctx, q, append(now.args(), sql.Named("id", id), sql.Named("state", string(state)), sql.Named("answer", answer), sql.Named("decider", e.Decider))...)
 		if err != nil || n == 1 {
-			return err
+			return s.settle(err)
 		}
 	}
 	r, err := s.get(ctx, id, now)
@@ -375,10 +427,14 @@ func (s *SQLite) Recover(ctx context.Context, worker string, now time.Time) (gat
 				return err
 			}
 		}
-		_, err = s.change(ctx, sqlRebase, at.args()...)
-		return err
+		for _, q := range append([]string{sqlRebase}, permitRebase...) {
+			if _, err := s.change(ctx, q, at.args()...); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	if err != nil {
+	if err = s.settle(err); err != nil {
 		return gate.Recovered{}, err
 	}
 	return out, nil

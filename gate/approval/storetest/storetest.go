@@ -1,5 +1,5 @@
-// Package storetest holds every gate.Requests to the same behaviour. Tests import
-// it, nothing else does.
+// Package storetest holds every store of requests, grants and routines to the same
+// behaviour. Tests import it, nothing else does.
 package storetest
 
 import (
@@ -17,6 +17,8 @@ import (
 // Store is a store under test.
 type Store struct {
 	gate.Requests
+	gate.Grants
+	gate.Routines
 	Lease     time.Duration
 	HardStop  time.Duration
 	MaxClaims int
@@ -117,6 +119,18 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) Store) {
 		{"G41_EveryStateOutlivesARestart", (*suite).restart},
 		{"G44_StartedIsUnknownAfterARestart", (*suite).restartStarted},
 		{"G44_AfterTheMachinesStart", (*suite).reboot},
+		{"G47_AConversationThatGoesOn", (*suite).goneOn},
+		{"G41_ANoIsStoredWithWhoSaidIt", (*suite).rejectedBy},
+		{"G48_Grants", (*suite).grants},
+		{"G48_AllOfACardOrNone", (*suite).allOrNone},
+		{"G48_ACardsNoTakesItsOwn", (*suite).cards},
+		{"G48_GrantsEndByEitherClock", (*suite).grantClocks},
+		{"G48_OneRevocationWins", (*suite).grantRace},
+		{"G48_GrantsOutliveARestart", (*suite).grantRestart},
+		{"G14_Routines", (*suite).routines},
+		{"G14_EachFiringIsCountedOnce", (*suite).firings},
+		{"G14_RoutinesEndByEitherClock", (*suite).routineClocks},
+		{"G48_ACallerThatHasGoneChangesNothing", (*suite).permitContext},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			clock := NewClock()
