@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/tau-robot/tau/gate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -78,9 +80,21 @@ func (p *place) rewrite(t testing.TB, id string, change func(string) string) {
 	require.NoError(t, os.WriteFile(p.file(id), []byte(change(string(b))), 0o600))
 }
 
+// request is the request that the tests ask about.
+func request() gate.Request {
+	return gate.Request{
+		CallID: "0123456789abcdef0123456789abcdef", Tool: "move_joints", Tier: gate.TierPhysical,
+		Args: []byte(`{"positions":{"elbow":0.5},"speed_scale":0.25}`), Effect: "Moves the arm.",
+		Session: gate.Session{Name: "sim", Mode: gate.ModeSim, Backend: "sim"}, Principal: "agent", Origin: "mcp",
+		Digest: [32]byte{1, 2, 3},
+		Card:   gate.Card{Facts: []gate.Fact{{Label: "Duration", Text: "1.2 s"}, {Label: "Clearance", Text: "3 cm"}}, Assumed: []string{"the limits"}, Data: []byte(`{"a":[1,2]}`)},
+		Asked:  noon, Expiry: noon.Add(10 * time.Minute),
+	}
+}
+
 // about is the question that the tests ask.
 func about() About {
-	return About{Purpose: Approve, ID: "0123456789abcdef0123456789abcdef", Digest: [32]byte{1, 2, 3}, Asking: "a"}
+	return AboutRequest(Approve, request(), "a")
 }
 
 // statement is a valid one about it, with a nonce.
@@ -89,5 +103,9 @@ func statement(a About, nonce string) Statement {
 	if a.Purpose.ofRequest() {
 		d = string(a.Purpose)
 	}
-	return Statement{Purpose: a.Purpose, ID: a.ID, Digest: a.Digest, Nonce: nonce, Expiry: noon.Add(time.Minute), Decision: d}
+	s := Statement{Purpose: a.Purpose, ID: a.ID, Digest: a.Digest, Nonce: nonce, Expiry: noon.Add(time.Minute), Decision: d}
+	if a.Purpose.ofRequest() {
+		s.Params = Params(ShownParam, a.Shown)
+	}
+	return s
 }

@@ -20,6 +20,7 @@ type About struct {
 	Purpose Purpose
 	ID      string
 	Digest  [32]byte
+	Shown   string // of Approve and Reject: what Shown says of the request
 	// Asking tells one asking of the same request from another (desk.Question.Nonce);
 	// "" where there is only one.
 	Asking string
@@ -69,8 +70,13 @@ func (n *Nonces) Issue(about About, now time.Time) (nonce string, expires time.T
 	return nonce, expires, nil
 }
 
-// look says whether a nonce could be spent on a question now, and with what expiry;
-// spend, whether it was, which happens once.
+// AboutRequest is the question whether a request is approved or rejected, in one
+// asking of it.
+func AboutRequest(p Purpose, req gate.Request, asking string) About {
+	return About{Purpose: p, ID: req.CallID, Digest: req.Digest, Shown: Shown(req), Asking: asking}
+}
+
+// spend uses a statement's nonce up, or says why it can't.
 func (n *Nonces) spend(nonce string, s Statement, now time.Time) (About, *Refusal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -86,6 +92,8 @@ func (n *Nonces) spend(nonce string, s Statement, now time.Time) (About, *Refusa
 		return About{}, refuse(ReasonOther, "the nonce was issued for another question")
 	case i.about.Digest != s.Digest:
 		return About{}, refuse(ReasonDigest, "the digest is not that of what is asked")
+	case s.Purpose.ofRequest() && s.Params[0].Value != i.about.Shown:
+		return About{}, refuse(ReasonShown, "what was shown to whoever signed isn't this request: something between the two has changed it")
 	case gate.Expired(now, i.expires):
 		return About{}, refuse(ReasonExpired, "the nonce was issued more than %s ago", NonceLife)
 	case s.Expiry.After(i.expires.Round(0)):

@@ -19,7 +19,7 @@ type Purpose string
 
 // The purposes. A device's key is good for Approve and Reject only.
 const (
-	Approve Purpose = "approve" // ID is the request's call id, Digest its digest
+	Approve Purpose = "approve" // ID is the request's call id, Digest its digest; Params are ShownParam alone
 	Reject  Purpose = "reject"  // the same
 	Grant   Purpose = "grant"   // ID is the session, Params say what
 	OptIn   Purpose = "optin"   // ID is the session, Params say the robot, driver, port and time
@@ -68,6 +68,7 @@ const header = "tau-statement-1\n"
 var (
 	hexKey   = regexp.MustCompile(`^[0-9a-f]{32}$`)
 	hexNonce = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	hexHash  = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	nameOK   = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 )
 
@@ -134,8 +135,8 @@ func (s Statement) check() error {
 		return bad("decision", "is %q, and with the purpose %s it is %q", s.Decision, s.Purpose, want)
 	case len(s.Params) > maxParams:
 		return bad("params", "there are %d, at most %d are allowed", len(s.Params), maxParams)
-	case s.Purpose.ofRequest() && len(s.Params) > 0:
-		return bad("params", "a decision on a request has none: its digest covers all of it")
+	case s.Purpose.ofRequest() && !s.saysShown():
+		return bad("params", "a decision on a request has one, %q: the hash of what was shown", ShownParam)
 	case !s.Purpose.ofRequest() && s.Digest != ParamsDigest(s.Params):
 		return bad("digest", "is not that of the parameters")
 	}
@@ -157,6 +158,11 @@ func (s Statement) check() error {
 		return bad("id", "is not UTF-8")
 	}
 	return nil
+}
+
+// saysShown reports whether the parameters are ShownParam alone, and a hash.
+func (s Statement) saysShown() bool {
+	return len(s.Params) == 1 && s.Params[0].Name == ShownParam && hexHash.MatchString(s.Params[0].Value)
 }
 
 // Param returns the value of a parameter, and whether it is there.

@@ -18,6 +18,7 @@ const (
 	ReasonPurpose   gate.Reason = "statement for another purpose"
 	ReasonOther     gate.Reason = "statement about something else"
 	ReasonDigest    gate.Reason = "statement about another digest"
+	ReasonShown     gate.Reason = "statement about another card"
 	ReasonExpired   gate.Reason = "statement expired"
 	ReasonReplayed  gate.Reason = "statement replayed"
 	ReasonNonce     gate.Reason = "nonce unknown"
