@@ -54,7 +54,8 @@ func TestMemoryConforms(t *testing.T) {
 		t.Run(retention.String(), func(t *testing.T) {
 			storetest.Run(t, func(_ *testing.T, clock *storetest.Clock) storetest.Store {
 				o := bounds(clock, retention)
-				return under(o, storetest.Store{Requests: approval.NewMemoryWith(o)})
+				s := approval.NewMemoryWith(o)
+				return under(o, storetest.Store{Requests: s, Grants: s, Routines: s})
 			})
 		})
 	}

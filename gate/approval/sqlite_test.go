@@ -22,7 +22,7 @@ func TestSQLiteConforms(t *testing.T) {
 					var err error
 					s, err = approval.OpenSQLite(t.Context(), path, o)
 					require.NoError(t, err)
-					return under(o, storetest.Store{Requests: s, Reopen: func() storetest.Store {
+					return under(o, storetest.Store{Requests: s, Grants: s, Routines: s, Reopen: func() storetest.Store {
 						require.NoError(t, s.Close())
 						return open()
 					}})
