@@ -33,6 +33,15 @@ type StopVerdict struct {
 	Stationary   string  `json:"stationary"`
 	Text         string  `json:"text,omitempty"`
 	DurationS    float64 `json:"duration_s"`
+	// Beside: no robot but something that stands beside it and measures no rest. An
+	// acknowledged stop is all that there is to know of it.
+	Beside bool `json:"-"`
+}
+
+// AtRest reports whether a backend has said that it is at rest; what stands beside a
+// robot, that it has acknowledged the stop.
+func (v StopVerdict) AtRest() bool {
+	return v.Stationary == "yes" || v.Beside && v.Acknowledged == "yes"
 }
 
 // Stopper is one backend's stop. Stop must be safe at any time and never queue.

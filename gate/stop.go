@@ -163,7 +163,7 @@ func (r StopReport) outcome() (Status, Code, string) {
 		switch {
 		case v.Commanded == "no" || v.Acknowledged == "no" || v.Stationary == "no":
 			status, code = StatusError, CodeDisconnected
-		case status == StatusOK && (v.Commanded != "yes" || v.Acknowledged != "yes" || v.Stationary != "yes"):
+		case status == StatusOK && (v.Commanded != "yes" || v.Acknowledged != "yes" || !v.AtRest()):
 			status, code = StatusUnknown, CodeUnknownOutcome
 		}
 	}

@@ -28,7 +28,7 @@ func (x stopper) Name() string { return "mount " + x.s.m.Name }
 // never waits for a new one. Whether anything came to rest can't be known.
 func (x stopper) Stop(ctx context.Context, _ gate.StopKind) gate.StopVerdict {
 	start := x.s.o.Now()
-	v := gate.StopVerdict{Backend: x.Name(), Commanded: "no", Acknowledged: "no", Stationary: "unknown"}
+	v := gate.StopVerdict{Backend: x.Name(), Commanded: "no", Acknowledged: "no", Stationary: "unknown", Beside: true}
 	x.s.mu.Lock()
 	session := x.s.session
 	x.s.mu.Unlock()

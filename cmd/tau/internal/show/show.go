@@ -67,11 +67,11 @@ func Verdict(v gate.StopVerdict) string {
 	return s
 }
 
-// AtRest reports whether every verdict says that its backend is at rest; no
-// verdict at all is not at rest.
+// AtRest reports whether every verdict says that its backend is at rest, or of what
+// stands beside a robot that it has acknowledged; no verdict at all is not at rest.
 func AtRest(vs []gate.StopVerdict) bool {
 	for _, v := range vs {
-		if v.Stationary != "yes" {
+		if !v.AtRest() {
 			return false
 		}
 	}
