@@ -46,10 +46,14 @@ type Config struct {
 	Policy func() [32]byte
 	Roles  Roles // nil: who may call and who may decide isn't bounded further
 	Rates  RateLimits
+	Budget Budget
+	// Hooks are the operator's rules around calls; nil: none. New seals them.
+	Hooks *Hooks
 
 	RequestTTL      time.Duration // a request's expiry after it was asked
 	QuestionTimeout time.Duration // 0: the approver's own, else none (G10)
 	QueueWait       time.Duration // how long a call waits for its turn
+	BatchWait       time.Duration // how long a batch waits for the rest of its calls
 	StartWithin     time.Duration // an approval that hasn't started by then lapses
 	StopWait        time.Duration // how long a stop waits for a backend's verdict
 	MaxOpen         int           // open questions of one session
@@ -82,7 +86,8 @@ func (c *Config) fill() error {
 		def  time.Duration
 	}{
 		{"request_ttl", &c.RequestTTL, DefaultRequestTTL}, {"question_timeout", &c.QuestionTimeout, 0},
-		{"queue_wait", &c.QueueWait, DefaultQueueWait}, {"start_within", &c.StartWithin, DefaultStartWithin},
+		{"queue_wait", &c.QueueWait, DefaultQueueWait}, {"batch_wait", &c.BatchWait, DefaultBatchWait},
+		{"start_within", &c.StartWithin, DefaultStartWithin},
 		{"stop_wait", &c.StopWait, DefaultStopWait}, {"keep_answers", &c.KeepAnswers, DefaultKeepAnswers},
 	} {
 		if *d.v < 0 {
@@ -97,6 +102,9 @@ func (c *Config) fill() error {
 	}
 	if c.MaxOpen == 0 {
 		c.MaxOpen = DefaultMaxOpen
+	}
+	if err := c.Budget.fill(); err != nil {
+		return err
 	}
 	for i, s := range c.Stoppers {
 		if s == nil {

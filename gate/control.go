@@ -122,7 +122,7 @@ func (g *Gate) callStatus(ctx context.Context, in Call) (Result, error) {
 		return Result{}, err
 	}
 	if c == nil {
-		return tellStored(r), nil
+		return tellAnswer(g.stored(r)), nil
 	}
 	if wait := time.Duration(args.WaitS * float64(time.Second)); wait > 0 {
 		awaitCall(ctx, c, wait)

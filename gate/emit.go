@@ -37,6 +37,7 @@ func (c *call) complete(a Answer) Answer {
 // finish ends a call: its event, its log line, its place in the book, and then
 // whoever waits for it. Each call comes here exactly once.
 func (g *Gate) finish(c *call, a Answer) Answer {
+	a = g.endTurns(c, g.after(c, a))
 	if !c.again {
 		a = c.complete(a)
 		g.toolCallEvent(c, a)
@@ -50,6 +51,9 @@ func (g *Gate) finish(c *call, a Answer) Answer {
 	c.mu.Unlock()
 	if c.booked {
 		g.book.leave(c, g.cfg.Now())
+	}
+	if c.member != nil {
+		c.member.end(a)
 	}
 	if c.done != nil {
 		close(c.done)
@@ -91,7 +95,10 @@ func rawArgs(raw []byte) json.RawMessage {
 func (g *Gate) toolCallEvent(c *call, a Answer) {
 	e := Event{
 		Type: "tool_call", Status: a.Status, Code: a.Code, ResultSummary: clip(a.Text, maxSummary),
-		Approval: a.Approval, DurationMS: milliseconds(a.Duration), Digest: a.Digest,
+		Approval: a.Approval, DurationMS: milliseconds(a.Duration), Digest: a.Digest, Data: c.changed.json(),
+	}
+	if a.Status != StatusOK {
+		e.Reason = c.reason
 	}
 	if e.ResultSummary == "" && len(a.Result) > 0 {
 		e.ResultSummary = clip(string(a.Result), maxSummary)

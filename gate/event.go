@@ -28,10 +28,11 @@ type Event struct {
 	// approval events
 	Decision string `json:"decision,omitempty"`
 	Decider  string `json:"decider,omitempty"` // the approver's name
-	Reason   string `json:"reason,omitempty"`
+	Reason   string `json:"reason,omitempty"`  // of a tool_call too: which rule refused it
 	Digest   string `json:"digest,omitempty"`
 	Card     *Card  `json:"card,omitempty"`
-	// error, stop, cancel and fault events
+	// error, turn_limit, stop, cancel and fault events; Data of a tool_call says what
+	// hooks changed: asked_tool, asked_arguments, changed_by, retried_by
 	Where string          `json:"where,omitempty"`
 	Text  string          `json:"text,omitempty"`
 	Data  json.RawMessage `json:"data,omitempty"`

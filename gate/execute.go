@@ -202,7 +202,7 @@ func (g *Gate) finishRequest(c *call, state RequestState, a Answer, by string) {
 	if c.started && state != RequestUnknown {
 		state = RequestDone
 	}
-	a = c.complete(a)
+	a = c.complete(g.after(c, a)) // nothing is stored that the caller doesn't get
 	_, err := guard("requests", func() (struct{}, error) {
 		return struct{}{}, g.cfg.Requests.Finish(context.WithoutCancel(g.root), c.id, Ending{State: state, Answer: a.JSON(), Decider: by})
 	})

@@ -12,7 +12,10 @@ import (
 type Gate struct {
 	cfg      Config
 	cat      *Catalog
+	hooks    pipeline
 	rates    *limiter
+	budget   budgets
+	batches  batches
 	book     book
 	fatigue  fatigue
 	question turn  // the one open question (G11)
@@ -42,8 +45,13 @@ func New(cfg Config) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{cfg: cfg, cat: cfg.Catalog, rates: rates, turns: map[string]*turn{}, changed: make(chan struct{})}
+	hooks, err := cfg.Hooks.seal()
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{cfg: cfg, cat: cfg.Catalog, hooks: hooks, rates: rates, turns: map[string]*turn{}, changed: make(chan struct{})}
 	g.book.init(cfg.KeepAnswers)
+	g.budget.init(cfg.Budget)
 	g.root, g.endRoot = context.WithCancelCause(context.Background())
 	for _, fn := range cfg.Exemptions {
 		g.Exempt(fn)
@@ -105,6 +113,7 @@ func (g *Gate) Close(ctx context.Context) error {
 	err := errClosing()
 	g.endRoot(err)
 	g.book.cancelAll(err)
+	g.batches.endAll(err)
 	if err := g.running.wait(ctx); err != nil {
 		return Errf(CodeInternal, "close", "something didn't end: %w", err)
 	}
@@ -172,8 +181,11 @@ func (g *Gate) run(ctx context.Context, c *call) (a Answer) {
 			a = g.panicked(c, p)
 		}
 	}()
-	if err := g.admit(c); err != nil {
+	if err := g.admit(ctx, c); err != nil {
 		return c.refuse(err)
+	}
+	if c.member != nil {
+		c.member.settle(c.entry.spec.Tier == TierPhysical)
 	}
 	if c.entry.spec.Tier == TierPhysical {
 		return g.physical(ctx, c)
@@ -181,10 +193,28 @@ func (g *Gate) run(ctx context.Context, c *call) (a Answer) {
 	return g.inline(ctx, c)
 }
 
-// admit does what all tiers have in common: strict decoding, a known tool, a
-// session, the rate limits, a tool that is still what was registered, and no stop
-// since the call was taken in.
-func (g *Gate) admit(c *call) error {
+// admit does what all tiers have in common, in the order of G7. A hook's say comes
+// before everything that judges: what is left by the hooks is what is bounded by rates
+// and roles, compared with what was registered, and later prepared.
+func (g *Gate) admit(ctx context.Context, c *call) error {
+	if err := g.step(ctx, c, g.decode(c)); err != nil {
+		return err
+	}
+	if err := g.beforeCall(ctx, c); err != nil {
+		return err
+	}
+	if err := g.rates.allow(c.start, c.session.Name, c.inv.Tool); err != nil {
+		return c.because("rate", err)
+	}
+	if err := c.entry.live(false); err != nil {
+		return err
+	}
+	return g.overtaken(c)
+}
+
+// decode looks a call's tool up, decodes its arguments strictly, and looks up whose
+// call it is.
+func (g *Gate) decode(c *call) error {
 	if c.entry == nil {
 		if _, err := DecodeStrict(nil, c.inv.Args); err != nil {
 			return err
@@ -192,7 +222,7 @@ func (g *Gate) admit(c *call) error {
 		return &Error{Code: CodeUnknownTool, Where: clip(c.inv.Tool, maxName)}
 	}
 	for _, f := range []struct{ name, v string }{
-		{"session", c.inv.Session}, {"principal", c.inv.Principal}, {"origin", c.inv.Origin},
+		{"session", c.inv.Session}, {"principal", c.inv.Principal}, {"origin", c.inv.Origin}, {"turn", c.inv.Turn},
 	} {
 		if !utf8.ValidString(f.v) {
 			return Errf(CodeInvalidArgument, f.name, "is not valid UTF-8")
@@ -213,15 +243,9 @@ func (g *Gate) admit(c *call) error {
 	}
 	c.setSession(s)
 	if err := g.mayUse(c.inv.Principal, c.inv.Tool); err != nil {
-		return err
+		return c.because("role", err)
 	}
-	if err := g.rates.allow(c.start, s.Name, c.inv.Tool); err != nil {
-		return err
-	}
-	if err := c.entry.live(false); err != nil {
-		return err
-	}
-	return g.overtaken(c)
+	return nil
 }
 
 // session looks a session up and refuses what isn't one.
@@ -236,8 +260,24 @@ func (g *Gate) session(name string) (Session, error) {
 	return s, nil
 }
 
-// inline runs a call of tier 0 or 1 in the caller's goroutine.
+// inline runs a call of tier 0 or 1 in the caller's goroutine. An after hook may have
+// one of tier 0 run a second time, which takes another token of its rate.
 func (g *Gate) inline(ctx context.Context, c *call) Answer {
+	a := g.runInline(ctx, c)
+	if len(g.hooks.after) == 0 || c.entry.spec.Tier != TierRead {
+		return a
+	}
+	to, again := g.askAfter(c, a, ctx.Err() == nil)
+	if again && g.rates.allow(g.cfg.Now(), c.session.Name, c.inv.Tool) == nil {
+		c.cause = nil
+		a = g.runInline(ctx, c)
+		to, _ = g.askAfter(c, a, false)
+	}
+	c.seen = &seen{a, to}
+	return to
+}
+
+func (g *Gate) runInline(ctx context.Context, c *call) Answer {
 	action, err := c.entry.tool.Prepare(ctx, c.forTool())
 	if err == nil && action == nil {
 		err = Errf(CodeInternal, c.inv.Tool, "the tool prepared nothing")

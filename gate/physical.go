@@ -54,6 +54,10 @@ func (g *Gate) physical(parent context.Context, c *call) Answer {
 		return c.refuse(err)
 	}
 
+	if err := g.batchTurn(ctx, c); err != nil {
+		return c.refuse(err)
+	}
+
 	// One call of a robot at a time, in order, from its planning to its rest.
 	c.step("waiting for its turn")
 	t := g.turnOf(c.session.Backend)

@@ -86,7 +86,9 @@ func (g *Gate) beginStop(kind StopKind) *stopRun {
 			r.got <- i
 		}()
 	}
-	r.report.Withdrawn = g.book.cancelAll(Errf(CodeStopped, "", "ended by a stop (%s)", kind))
+	stopped := Errf(CodeStopped, "", "ended by a stop (%s)", kind)
+	r.report.Withdrawn = g.book.cancelAll(stopped)
+	g.batches.endAll(stopped)
 	return r
 }
 

@@ -34,7 +34,7 @@ func (g *Gate) replayStored(ctx context.Context, c *call) (Answer, bool) {
 		return c.refuse(Errf(CodeInvalidArgument, "call_id", "%s is taken by another call", c.id)), true
 	}
 	c.again = true
-	return storedAnswer(r), true
+	return g.stored(r), true
 }
 
 // storedAnswer is the answer to a call as its request tells it.
@@ -100,12 +100,10 @@ func (a *Answer) decode(b []byte) bool {
 	return true
 }
 
-func tellStored(r Record) Result { return tellAnswer(storedAnswer(r)) }
-
 // withdrawStored withdraws a request that waits in the store alone.
 func (g *Gate) withdrawStored(ctx context.Context, r Record) (Result, error) {
 	if r.State != RequestPending {
-		return tellStored(r), nil
+		return tellAnswer(g.stored(r)), nil
 	}
 	_, err := guard("requests", func() (struct{}, error) {
 		return struct{}{}, g.cfg.Requests.Finish(ctx, r.Request.CallID, Ending{State: RequestWithdrawn})
@@ -114,5 +112,5 @@ func (g *Gate) withdrawStored(ctx context.Context, r Record) (Result, error) {
 		return Result{}, err
 	}
 	r.State, r.Answer = RequestWithdrawn, nil
-	return tellStored(r), nil
+	return tellAnswer(g.stored(r)), nil
 }

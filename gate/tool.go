@@ -194,6 +194,10 @@ type Invocation struct {
 	// before any stop that came behind it could act. A stop since then ends it before
 	// anything is done. Zero: when it is handed in.
 	Taken Stamp
+	Batch Batch // the zero value: it came alone (G23)
+	// Turn names the turn that the call is part of, for budgets; "" where the front end
+	// doesn't know (see Budget).
+	Turn string
 	// Progress, if set, is told when the call waits, is asked and moves. It must not block.
 	Progress func(text string)
 }
