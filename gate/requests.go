@@ -32,6 +32,9 @@ type Record struct {
 	Answer   []byte // JSON, once ended
 	// GoneOn: since it was asked, a later call of its session has begun to move (G47).
 	GoneOn bool
+	// Owner names the other bridge that asks it, in a store that several share; "": it
+	// is this one's. A gate takes up its own only.
+	Owner string
 }
 
 // Secret is what whoever has read a request as it stands now holds in hand. The
