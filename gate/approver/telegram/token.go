@@ -1,0 +1,123 @@
+package telegram
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/tau-robot/tau/gate"
+)
+
+// Bounds of a bot's token.
+const (
+	maxTokenFile   = 4096 // bytes
+	minTokenSecret = 20   // characters behind the colon; BotFather gives 35
+	maxToken       = 256
+)
+
+// Token is a bot's token. It shows itself nowhere: printed, logged or marshalled it is
+// a placeholder. The zero value opens nothing.
+type Token struct{ secret string }
+
+// hiddenToken is what is shown in a token's place.
+const hiddenToken = "(bot token)"
+
+func (Token) String() string { return hiddenToken }
+
+// GoString is String, so that %#v gives nothing away either.
+func (Token) GoString() string { return hiddenToken }
+
+// LogValue is String for log/slog.
+func (Token) LogValue() slog.Value { return slog.StringValue(hiddenToken) }
+
+// MarshalText is String for encoders.
+func (Token) MarshalText() ([]byte, error) { return []byte(hiddenToken), nil }
+
+// redact takes the token out of a text that is going to be shown.
+func (t Token) redact(s string) string {
+	if t.secret == "" {
+		return s
+	}
+	return strings.ReplaceAll(s, t.secret, hiddenToken)
+}
+
+// NewToken checks the form of a bot's token: digits, a colon and the secret.
+func NewToken(s string) (Token, error) {
+	bad := gate.Errf(gate.CodeInvalidArgument, "telegram.token_file", "it holds no bot token: want one line, digits, a colon and the secret, as BotFather gave it")
+	id, secret, ok := strings.Cut(s, ":")
+	if !ok || id == "" || len(s) > maxToken || len(secret) < minTokenSecret {
+		return Token{}, bad
+	}
+	for _, r := range id {
+		if r < '0' || r > '9' {
+			return Token{}, bad
+		}
+	}
+	for _, r := range secret {
+		switch {
+		case r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_', r == '-':
+		default:
+			return Token{}, bad
+		}
+	}
+	return Token{s}, nil
+}
+
+// ReadToken reads a bot's token from a file that nobody else can read: a regular file,
+// not a symbolic link, owned by this user, with no permission for group or others. It
+// blocks for the disk only.
+func ReadToken(path string) (Token, error) {
+	refuse := func(format string, args ...any) (Token, error) {
+		return Token{}, gate.Errf(gate.CodeInvalidArgument, "telegram.token_file", "%s: "+format, append([]any{gate.Escape(path)}, args...)...)
+	}
+	if !filepath.IsAbs(path) {
+		return refuse("want an absolute path")
+	}
+	// Without O_NONBLOCK a FIFO that lies there would block the start for ever.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	switch {
+	case errors.Is(err, syscall.ELOOP):
+		return refuse("is a symbolic link; name the file itself")
+	case err != nil:
+		return refuse("%w", pathless(err))
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	st, err := f.Stat()
+	if err != nil {
+		return refuse("%w", pathless(err))
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	switch {
+	case !st.Mode().IsRegular():
+		return refuse("isn't a regular file")
+	case !ok || int64(sys.Uid) != int64(os.Geteuid()):
+		return refuse("belongs to another user; it must be this user's own")
+	case st.Mode().Perm()&0o077 != 0:
+		return refuse("has mode %#o; others could read it: chmod 600", st.Mode().Perm())
+	case st.Size() > maxTokenFile:
+		return refuse("has %d bytes, limit %d", st.Size(), maxTokenFile)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxTokenFile+1))
+	if err != nil {
+		return refuse("%w", pathless(err))
+	}
+	t, err := NewToken(strings.TrimRight(string(b), "\r\n"))
+	if err != nil {
+		return Token{}, fmt.Errorf("%s: %w", gate.Escape(path), err)
+	}
+	return t, nil
+}
+
+// pathless drops the path from an error that is going to be told with it.
+func pathless(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
