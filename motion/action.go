@@ -16,14 +16,21 @@ import (
 // moveAction is a planned and rehearsed motion. It is immutable.
 type moveAction struct {
 	arm       *arm
+	session   string // with principal, who has the permissions that it needs
+	principal string
+	scale     float64 // the speed scale that it needs to be allowed
 	motion    robot.Motion
 	rehearsal robot.Rehearsal
 	held      string      // the body that the gripper held when it was planned
 	heldAt    *robot.Pose // where in the gripper, tip link from body
-	facts     []gate.Fact // what the card says beside what every motion's says
-	digest    [32]byte
-	call      string       // id of the call that runs it
-	progress  func(string) // of that call; may be nil
+	// loose are bodies that earlier steps of a chain leave where this one expects them
+	// (Chained): they are held against where they then are, and not part of the scene
+	// that is hashed.
+	loose    []robot.BodyPose
+	facts    []gate.Fact // what the card says beside what every motion's says
+	digest   [32]byte
+	call     string       // id of the call that runs it
+	progress func(string) // of that call; may be nil
 }
 
 var _ gate.Action = (*moveAction)(nil)
@@ -36,9 +43,9 @@ func (x *moveAction) forCall(call gate.Call) *moveAction {
 }
 
 // liveDigest is the action's part of what a person approves (G12): the robot, its
-// limits, the scene, the backend with driver and calibration, the motion, the
-// rehearsal, what is held and where, and what the card says of itself. It is
-// recomputed from live inputs before the first actuation.
+// limits and workspace, the scene, the backend with driver and calibration, the
+// motion, the rehearsal, what is held and where, for whom it is, and what the card
+// says of itself. It is recomputed from live inputs before the first actuation.
 func (x *moveAction) liveDigest() [32]byte { return x.digestIn(x.arm.sceneNow()) }
 
 // digestIn is liveDigest with a scene: that which the motion was planned in, should
@@ -46,12 +53,16 @@ func (x *moveAction) liveDigest() [32]byte { return x.digestIn(x.arm.sceneNow())
 func (x *moveAction) digestIn(scene *robot.Scene) [32]byte {
 	a := x.arm
 	info := a.Backend.Info()
-	b := append([]byte(nil), "tau motion action 2\x00"...)
+	b := append([]byte(nil), "tau motion action 3\x00"...)
 	b = append(b, a.Model.ModelHash[:]...)
-	b = append(b, scene.Hash[:]...)
+	fixed := x.fixed(scene)
+	b = append(b, fixed[:]...)
 	b = append(b, info.Identity[:]...)
 	b = append(b, info.Calibration[:]...)
-	parts := []string{a.name, info.Robot, info.Backend, info.Port, string(info.Mode), x.held}
+	parts := []string{a.name, info.Robot, info.Backend, info.Port, string(info.Mode), x.held, x.session, x.principal}
+	for k := range x.loose {
+		parts = append(parts, x.loose[k].Name)
+	}
 	for _, f := range x.facts {
 		parts = append(parts, f.Label, f.Text)
 	}
@@ -60,10 +71,21 @@ func (x *moveAction) digestIn(scene *robot.Scene) [32]byte {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
 		b = append(b, s...)
 	}
-	if h := x.heldAt; h != nil {
-		for _, v := range [...]float64{h.P[0], h.P[1], h.P[2], h.Q.W, h.Q.V[0], h.Q.V[1], h.Q.V[2]} {
+	numbers := func(list ...float64) {
+		for _, v := range list {
 			b = binary.BigEndian.AppendUint64(b, math.Float64bits(v))
 		}
+	}
+	numbers(x.scale)
+	if s := a.space; s != nil {
+		numbers(s.whole.Min[:]...)
+		numbers(s.whole.Max[:]...)
+	}
+	if h := x.heldAt; h != nil {
+		numbers(poseNumbers(h)...)
+	}
+	for k := range x.loose {
+		numbers(poseNumbers(&x.loose[k].Pose)...)
 	}
 	b = x.motion.AppendCanonical(b)
 	b = x.rehearsal.AppendCanonical(b)
@@ -79,6 +101,9 @@ func (x *moveAction) Resource() string  { return x.arm.name }
 func (x *moveAction) Check(ctx context.Context) error {
 	if x.liveDigest() != x.digest {
 		return gate.Errf(gate.CodeStartMoved, x.arm.name, "robot, limits, scene, driver or calibration changed since this was approved; plan again")
+	}
+	if err := x.allowed(); err != nil {
+		return gateErr(err)
 	}
 	st, err := x.arm.state(ctx)
 	if err != nil {
@@ -96,6 +121,9 @@ func (x *moveAction) Check(ctx context.Context) error {
 		}
 	}
 	if err := x.sameHeld(st); err != nil {
+		return gateErr(err)
+	}
+	if err := x.samePlaces(); err != nil {
 		return gateErr(err)
 	}
 	return gateErrOrNil(x.atStart(st))
@@ -119,8 +147,7 @@ func (x *moveAction) sameHeld(st robot.State) error {
 	if st.HeldPose == nil {
 		return robot.Errf(robot.CodeStaleState, x.arm.name, "it isn't known any more where in the gripper %s is; plan again", x.held)
 	}
-	slip := x.heldAt.P.Sub(st.HeldPose.P).Len()
-	turn := 2 * math.Acos(math.Min(1, math.Abs(x.heldAt.Q.Dot(st.HeldPose.Q))))
+	slip, turn := apart(x.heldAt, st.HeldPose)
 	if !(slip <= heldToleranceM) {
 		return robot.LimitErr(robot.CodeStartMoved, x.held, slip, heldToleranceM, "m", "slipped in the gripper since this was planned; plan again")
 	}
@@ -128,6 +155,11 @@ func (x *moveAction) sameHeld(st robot.State) error {
 		return robot.LimitErr(robot.CodeStartMoved, x.held, turn, heldToleranceRad, "rad", "turned in the gripper since this was planned; plan again")
 	}
 	return nil
+}
+
+// apart is how far two poses are from each other, m and rad.
+func apart(a, b *robot.Pose) (dist, turn float64) {
+	return a.P.Sub(b.P).Len(), 2 * math.Acos(math.Min(1, math.Abs(a.Q.Dot(b.Q))))
 }
 
 // atStart compares the measured configuration with the motion's start.

@@ -26,9 +26,9 @@ type Arm struct {
 	// Edit changes the scene of a simulated robot for scene_add and scene_remove;
 	// nil: the scene can't be changed.
 	Edit SceneEditor
-	// Checker is the planner's own collision check; nil means the real one
-	// (motion/collision) with its default margins. It exists so that a test can
-	// show that the rehearsal alone refuses what the checker would have refused.
+	// Checker is the planner's own check of bodies, zones and workspace; nil means the
+	// real one (motion/collision with its default margins). It exists so that a test
+	// can show that the rehearsal alone refuses what the checker would have refused.
 	Checker planning.Checker
 }
 
@@ -39,11 +39,16 @@ type arm struct {
 	info robot.Info
 	tree *kinematics.Tree
 
+	allow Allowances
+	space *workspace // nil: the tip may go anywhere
+
 	mu      sync.Mutex
 	scene   *robot.Scene // what paths was made for
 	paths   *paths
 	latched *robot.Fault // a deviation that this package found, until estop_reset
 	edits   edits        // of the scene
+
+	hashes sceneHashes
 
 	editing sync.Mutex // held for a whole edit; before mu
 }
@@ -62,7 +67,7 @@ func (a *arm) pathsNow() (*paths, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.paths == nil || a.scene != scene {
-		p, err := newPaths(a.Arm, scene, a.tree, a.paths)
+		p, err := newPaths(a, scene, a.paths)
 		if err != nil {
 			return nil, err
 		}

@@ -7,8 +7,12 @@ import (
 	"github.com/tau-robot/tau/robot"
 )
 
-// gateErr turns a robot.Error into the gate's own error with the same code.
-// Whatever comes without a code is a fault of the bridge itself.
+// GateError turns a *robot.Error into the gate's own error with the same code and
+// everything else that it says, the permission that it or a cause of it lacks
+// included. A *gate.Error stays what it is; whatever comes without a code is a fault
+// of the bridge itself. nil is nil.
+func GateError(err error) *gate.Error { return gateErr(err) }
+
 func gateErr(err error) *gate.Error {
 	if err == nil {
 		return nil
@@ -21,7 +25,7 @@ func gateErr(err error) *gate.Error {
 	if !errors.As(err, &re) {
 		return &gate.Error{Code: gate.CodeInternal, Text: err.Error(), Err: err}
 	}
-	out := &gate.Error{Code: gate.Code(re.Code), Where: re.Where, Text: re.Text, Err: err}
+	out := &gate.Error{Code: gate.Code(re.Code), Where: re.Where, Text: re.Text, Access: accessOf(err), Err: err}
 	out.Value, out.Limit = quantity(re.Value), quantity(re.Limit)
 	for _, q := range re.Nearest {
 		out.Nearest = append(out.Nearest, gate.Quantity(q))

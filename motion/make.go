@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/motion/collision"
 	"github.com/tau-robot/tau/motion/trajectory"
 	"github.com/tau-robot/tau/robot"
 )
@@ -14,12 +15,12 @@ import (
 
 // ready reads the state and refuses what can't be planned from it and, for calls
 // that will move, what can't move.
-func (a *arm) ready(ctx context.Context, insist bool) (robot.State, error) {
-	st, err := a.state(ctx)
+func (a *arm) ready(ctx context.Context, w want) (robot.State, error) {
+	st, err := a.stateFor(ctx, w)
 	if err != nil {
 		return st, err
 	}
-	if insist {
+	if w.moves {
 		if err := a.canMove(st); err != nil {
 			return st, err
 		}
@@ -43,6 +44,9 @@ type course struct {
 	facts []gate.Fact // what its card says beside what every motion's says
 	// found, if set, says more of it once it has been rehearsed.
 	found func(*robot.Rehearsal) []gate.Fact
+	needs float64 // the speed scale that it needs to be allowed; 0: the one that it is timed with
+	// way, of a search, is the part of its way that is known, nil where none is.
+	way [2][]float64
 }
 
 // once is a course's timing that no scale changes.
@@ -50,16 +54,9 @@ func once(t robot.Trajectory) func(float64) (robot.Trajectory, error) {
 	return func(float64) (robot.Trajectory, error) { return t, nil }
 }
 
-func scaleOf(scale *float64) float64 {
-	if scale == nil {
-		return defaultSpeedScale
-	}
-	return *scale
-}
-
 // move plans from one configuration to another.
-func (p *Planner) move(ctx context.Context, a *arm, st robot.State, from, to []float64, scale *float64, c course) (*moveAction, error) {
-	v, err := a.view(st, c.grip != nil)
+func (p *Planner) move(ctx context.Context, a *arm, w want, st robot.State, from, to []float64, scale *float64, c course) (*moveAction, error) {
+	v, err := a.view(w, st, c.grip != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +73,22 @@ func (p *Planner) through(ctx context.Context, a *arm, st robot.State, v *view, 
 	c.timed = func(scale float64) (robot.Trajectory, error) {
 		return trajectory.ThroughWaypoints(a.info.Joints, a.Model.Limits, path, scale)
 	}
-	return p.finish(ctx, a, st, v, c, scaleOf(scale))
+	s, err := a.scale(v.want, scale)
+	if err != nil {
+		return nil, err
+	}
+	return p.finish(ctx, a, st, v, c, s)
 }
 
 // along makes a course of curves in joint space.
 func (p *Planner) along(ctx context.Context, a *arm, st robot.State, v *view, curves []trajectory.Curve, scale *float64, g goal, facts []gate.Fact) (*moveAction, error) {
+	s, err := a.scale(v.want, scale)
+	if err != nil {
+		return nil, err
+	}
 	return p.finish(ctx, a, st, v, course{whole: true, goal: g, facts: facts, timed: func(scale float64) (robot.Trajectory, error) {
 		return trajectory.ThroughCurves(a.info.Joints, a.Model.Limits, curves, scale)
-	}}, scaleOf(scale))
+	}}, s)
 }
 
 // tooLong refuses a motion that nobody would watch to its end, with a scale at which
@@ -122,15 +127,24 @@ func (p *Planner) finish(ctx context.Context, a *arm, st robot.State, v *view, c
 		Epoch: st.StopEpoch, Trajectory: t,
 		StartTolerance: a.startTolerance(), MaxDeviation: a.maxDeviation(), Grip: c.grip, Seek: c.seek,
 	}
-	if err := m.Validate(a.info.Joints, a.Model.Limits); err != nil {
-		return nil, fmt.Errorf("the planner's own trajectory: %w", err)
-	}
 	if c.whole && v.checker != nil {
 		if _, err := v.checker.CheckTrajectory(t); err != nil {
 			return nil, err
 		}
 	}
-	r, err := a.Rehearser.Rehearse(ctx, st, m)
+	if v.box != nil && c.seek == nil {
+		if _, err := v.box.follow(t.Segments, "s"); err != nil {
+			return nil, err
+		}
+	}
+	m.Zones, err = v.enters(func(closed *collision.Checker) error { return c.check(closed, t) })
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Validate(a.info.Joints, a.Model.Limits); err != nil {
+		return nil, fmt.Errorf("the planner's own trajectory: %w", err)
+	}
+	r, err := a.rehearsed(ctx, v.want, st, m)
 	if err != nil {
 		return nil, err
 	}
@@ -143,10 +157,45 @@ func (p *Planner) finish(ctx context.Context, a *arm, st robot.State, v *view, c
 	if c.seek == nil { // where a search begins isn't known
 		c.facts = append(a.starts(v, st, t.Start(), t.End()), c.facts...)
 	}
+	c.facts = append(a.entered(v.want, m.Zones), c.facts...)
 	if c.found != nil {
 		c.facts = append(c.facts, c.found(&r)...)
 	}
-	x := &moveAction{arm: a, motion: m, rehearsal: r, held: st.Held, heldAt: st.HeldPose, facts: append(c.facts, a.sceneFacts(v.scene)...)}
+	x := &moveAction{
+		arm: a, session: v.session, principal: v.principal, motion: m, rehearsal: r, held: st.Held, heldAt: st.HeldPose,
+		scale: scale, facts: append(c.facts, a.sceneFacts(v.scene)...),
+	}
+	if c.needs > 0 {
+		x.scale = c.needs
+	}
+	if v.after != nil {
+		x.loose = v.after.loose
+	}
 	x.digest = x.digestIn(v.scene)
 	return x, nil
+}
+
+// check has a checker follow the motion: of a search, the part of its way that is known.
+func (c *course) check(by *collision.Checker, t robot.Trajectory) error {
+	var err error
+	switch {
+	case c.seek == nil:
+		_, err = by.CheckTrajectory(t)
+	case c.way[0] != nil:
+		_, err = by.CheckSegment(c.way[0], c.way[1])
+	}
+	return err
+}
+
+// rehearsed runs a motion in the rehearser from a state, in the scene that whoever wants
+// it is about.
+func (a *arm) rehearsed(ctx context.Context, w want, st robot.State, m robot.Motion) (robot.Rehearsal, error) {
+	if w.after == nil || len(w.after.loose) == 0 {
+		return a.Rehearser.Rehearse(ctx, st, m)
+	}
+	in, ok := a.Rehearser.(SceneRehearser)
+	if !ok {
+		return robot.Rehearsal{}, robot.Errf(robot.CodeNotSupported, a.name, "nothing can rehearse a motion among bodies that the motions before it have moved")
+	}
+	return in.RehearseIn(ctx, w.after.scene, st, m)
 }

@@ -23,11 +23,25 @@ type Rehearser interface {
 	Rehearse(ctx context.Context, from robot.State, m robot.Motion) (robot.Rehearsal, error)
 }
 
+// SceneRehearser is a Rehearser that can also run a motion in another scene than that
+// which is there now: one that motions before it would leave (gate.Chained).
+type SceneRehearser interface {
+	Rehearser
+	RehearseIn(ctx context.Context, scene *robot.Scene, from robot.State, m robot.Motion) (robot.Rehearsal, error)
+}
+
 // Config is what a Planner needs. All of Arms, Now are required.
 type Config struct {
 	Arms map[string]Arm // by gate.Session.Backend
 	Now  func() time.Time
 	Seed uint64 // of every random choice that planning makes
+	// Allow says which guarded zones are open and how fast may be moved, and to whom;
+	// nil opens none and caps nothing.
+	Allow Allowances
+	// Workspace is what the tip of each arm has to stay in, in its root frame; nil: it
+	// may go anywhere. What an arm's Rehearser holds it to is its own matter. A tip
+	// that is outside may only come nearer.
+	Workspace *Box
 }
 
 // The bounds of a plan and of a motion.
@@ -67,6 +81,14 @@ func New(c Config) (*Planner, error) {
 	if c.Now == nil || len(c.Arms) == 0 {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "motion.Config", "Now and at least one arm are required")
 	}
+	if c.Workspace != nil {
+		if err := c.Workspace.Check(); err != nil {
+			return nil, err
+		}
+	}
+	if c.Allow == nil {
+		c.Allow = closed{}
+	}
 	p := &Planner{now: c.Now, seed: c.Seed, arms: map[string]*arm{}, plans: map[string]*plan{}}
 	for name, a := range c.Arms {
 		if a.Model == nil || a.Backend == nil || a.Rehearser == nil {
@@ -80,7 +102,10 @@ func New(c Config) (*Planner, error) {
 		if err != nil {
 			return nil, err
 		}
-		own := &arm{Arm: a, name: name, info: info, tree: tree}
+		own := &arm{Arm: a, name: name, info: info, tree: tree, allow: c.Allow}
+		if c.Workspace != nil {
+			own.space = newWorkspace(a.Model, tree, *c.Workspace)
+		}
 		if _, err := own.pathsNow(); err != nil {
 			return nil, err
 		}

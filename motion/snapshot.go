@@ -11,22 +11,27 @@ import (
 
 // The snapshots: everything that Restore needs to make the same action again.
 type moveSnapshot struct {
-	Version   int         `json:"version"`
-	Arm       string      `json:"arm"`
-	Call      string      `json:"call"`
-	Motion    []byte      `json:"motion"`    // canonical encoding
-	Rehearsal []byte      `json:"rehearsal"` // canonical encoding
-	Held      string      `json:"held,omitempty"`
-	HeldAt    *robot.Pose `json:"held_at,omitempty"`
-	Facts     []gate.Fact `json:"facts,omitempty"`
-	Digest    [32]byte    `json:"digest"`
+	Version   int              `json:"version"`
+	Arm       string           `json:"arm"`
+	Call      string           `json:"call"`
+	Session   string           `json:"session"`
+	Principal string           `json:"principal"`
+	Scale     float64          `json:"scale"`
+	Motion    []byte           `json:"motion"`    // canonical encoding
+	Rehearsal []byte           `json:"rehearsal"` // canonical encoding
+	Held      string           `json:"held,omitempty"`
+	HeldAt    *robot.Pose      `json:"held_at,omitempty"`
+	Loose     []robot.BodyPose `json:"loose,omitempty"`
+	Facts     []gate.Fact      `json:"facts,omitempty"`
+	Digest    [32]byte         `json:"digest"`
 }
 
-const snapshotVersion = 3
+const snapshotVersion = 4
 
 func (x *moveAction) Snapshot() ([]byte, error) {
 	return json.Marshal(moveSnapshot{
-		Version: snapshotVersion, Arm: x.arm.name, Call: x.call, Held: x.held, HeldAt: x.heldAt,
+		Version: snapshotVersion, Arm: x.arm.name, Call: x.call, Held: x.held, HeldAt: x.heldAt, Loose: x.loose,
+		Session: x.session, Principal: x.principal, Scale: x.scale,
 		Facts: x.facts, Digest: x.digest,
 		Motion: x.motion.AppendCanonical(nil), Rehearsal: x.rehearsal.AppendCanonical(nil),
 	})
@@ -68,7 +73,10 @@ func (p *Planner) restoreMove(ctx context.Context, snapshot []byte) (gate.Action
 	if s.Version != snapshotVersion || a == nil {
 		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "version %d of robot %q: %w", s.Version, s.Arm, errSnapshot)
 	}
-	x := &moveAction{arm: a, held: s.Held, heldAt: s.HeldAt, facts: s.Facts, call: s.Call}
+	x := &moveAction{
+		arm: a, session: s.Session, principal: s.Principal, scale: s.Scale,
+		held: s.Held, heldAt: s.HeldAt, loose: s.Loose, facts: s.Facts, call: s.Call,
+	}
 	st, err := a.state(ctx)
 	if err != nil {
 		return nil, gateErr(err)

@@ -32,6 +32,9 @@ func (a *arm) starts(v *view, st robot.State, start, end []float64) []gate.Fact 
 		}
 		parts = append(parts, text)
 	}
+	if text := v.startOutside(start); text != "" {
+		parts = append(parts, text)
+	}
 	if text := v.startContact(start, end); text != "" {
 		parts = append(parts, text)
 	}
@@ -39,6 +42,20 @@ func (a *arm) starts(v *view, st robot.State, start, end []float64) []gate.Fact 
 		return nil
 	}
 	return []gate.Fact{{Label: "Starts", Text: strings.Join(parts, "; ")}}
+}
+
+// startOutside says that the tip is outside the workspace at a motion's start, "" if it
+// isn't.
+func (v *view) startOutside(start []float64) string {
+	if v.box == nil {
+		return ""
+	}
+	w := v.box.w
+	off := w.beyond(v.box.tip(w.tree.NewData(), start))
+	if over := off[off.worst(&beyond{})] - workspaceMargin; over > movedRad {
+		return fmt.Sprintf("%s %.1f mm outside the workspace, comes no farther out", onCard(w.name()), 1e3*over)
+	}
+	return ""
 }
 
 // startContact says which pair is deepest in contact at a motion's start, "" if none is.

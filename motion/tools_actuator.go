@@ -63,7 +63,7 @@ func (a *arm) actuatorValues(st robot.State) map[string]actuatorValue {
 }
 
 // prepareSetActuator refuses what the backend would refuse, before anybody is asked.
-func (p *Planner) prepareSetActuator(ctx context.Context, call gate.Call, a *arm) (*commandAction, error) {
+func (p *Planner) prepareSetActuator(ctx context.Context, call gate.Call, a *arm, w want) (*commandAction, error) {
 	in, err := args[actuatorInput](call)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (p *Planner) prepareSetActuator(ctx context.Context, call gate.Call, a *arm
 		e.Nearest = []robot.Quantity{{Name: "value", Value: limit, Unit: act.Unit}}
 		return nil, e
 	}
-	st, err := a.state(ctx)
+	st, err := a.stateFor(ctx, w)
 	if err != nil {
 		return nil, err
 	}

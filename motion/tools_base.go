@@ -23,17 +23,17 @@ type driveInput struct {
 	SpeedScale *float64 `json:"speed_scale"`
 }
 
-func (p *Planner) prepareDrive(ctx context.Context, call gate.Call, a *arm) (*moveAction, error) {
+func (p *Planner) prepareDrive(ctx context.Context, call gate.Call, a *arm, w want) (*moveAction, error) {
 	in, err := args[driveInput](call)
 	if err != nil {
 		return nil, err
 	}
-	return p.drive(ctx, a, in, true)
+	return p.drive(ctx, a, in, w)
 }
 
 // drive plans one arc at exactly the speeds that were asked for but for its ramps,
 // in exactly that time. The scale is one of acceleration and jerk alone.
-func (p *Planner) drive(ctx context.Context, a *arm, in driveInput, ready bool) (*moveAction, error) {
+func (p *Planner) drive(ctx context.Context, a *arm, in driveInput, w want) (*moveAction, error) {
 	b := a.Model.Base
 	if b == nil {
 		return nil, robot.Errf(robot.CodeNotSupported, "drive",
@@ -42,14 +42,19 @@ func (p *Planner) drive(ctx context.Context, a *arm, in driveInput, ready bool) 
 	if in.Linear == 0 && in.Angular == 0 {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "linear", "linear and angular are both 0: that is no motion")
 	}
-	if err := trajectory.CheckSpeedScale(scaleOf(in.SpeedScale)); err != nil {
-		return nil, err
-	}
-	st, err := a.ready(ctx, ready)
+	scale, err := a.scale(w, in.SpeedScale)
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.view(st, false)
+	needs, err := a.driveNeeds(w, in, scale)
+	if err != nil {
+		return nil, err
+	}
+	st, err := a.ready(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.view(w, st, false)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +65,8 @@ func (p *Planner) drive(ctx context.Context, a *arm, in driveInput, ready bool) 
 	}
 	limits := append([]robot.JointLimits(nil), a.Model.Limits...)
 	for i := range limits {
-		limits[i].Acceleration *= scaleOf(in.SpeedScale)
-		limits[i].Jerk *= scaleOf(in.SpeedScale)
+		limits[i].Acceleration *= scale
+		limits[i].Jerk *= scale
 	}
 	t, cruise, err := trajectory.CurveAtSpeed(a.info.Joints, limits, func(seconds float64) trajectory.Curve {
 		c, err := v.planner.ArcCurve(from, arc(seconds))
@@ -83,7 +88,28 @@ func (p *Planner) drive(ctx context.Context, a *arm, in driveInput, ready bool) 
 	in.takes(b, from, to, cruise)
 	facts := []gate.Fact{{Label: "Drives", Text: fmt.Sprintf("%s, at %.3f m/s and %.3f rad/s in %.2f s",
 		arcText(b, arc(cruise)), in.Linear, in.Angular, in.Duration)}}
-	return p.finish(ctx, a, st, v, course{timed: once(t), whole: true, goal: goal{joints: to}, facts: facts}, 1)
+	return p.finish(ctx, a, st, v, course{timed: once(t), whole: true, goal: goal{joints: to}, facts: facts, needs: needs}, 1)
+}
+
+// capRounding is by how much of itself a speed may be above the cap: what rounding makes
+// of one that a refusal has offered.
+const capRounding = 1e-9
+
+// driveNeeds is the speed scale that a drive has to be allowed: that of its ramps, or
+// the part of a wheel's speed that it uses if that is more.
+func (a *arm) driveNeeds(w want, in driveInput, scale float64) (float64, error) {
+	b := a.Model.Base
+	turn := planning.ArcFor(b, in.Linear, in.Angular, 1)
+	part := math.Max(math.Abs(turn.Left)/a.Model.Limits[b.Left].Velocity, math.Abs(turn.Right)/a.Model.Limits[b.Right].Velocity)
+	most := a.speedCap(w.session, w.principal)
+	if most < 1 && !(part <= most*(1+capRounding)) {
+		e := overCap("linear", part, most)
+		e.Text = "is a larger part of the wheels' speed than this session may use"
+		f := most / part
+		e.Nearest = []robot.Quantity{{Name: "linear", Value: f * in.Linear, Unit: "m/s"}, {Name: "angular", Value: f * in.Angular, Unit: "rad/s"}}
+		return 0, e
+	}
+	return math.Min(most, math.Max(part, scale)), nil
 }
 
 // takes sets in to where an arc at these speeds for some seconds takes a base from

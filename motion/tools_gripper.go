@@ -13,16 +13,16 @@ type gripperInput struct {
 	SpeedScale *float64 `json:"speed_scale"`
 }
 
-func (p *Planner) prepareGripper(ctx context.Context, call gate.Call, a *arm) (*moveAction, error) {
+func (p *Planner) prepareGripper(ctx context.Context, call gate.Call, a *arm, w want) (*moveAction, error) {
 	in, err := args[gripperInput](call)
 	if err != nil {
 		return nil, err
 	}
-	return p.grip(ctx, a, in.Position, in.MaxEffort, in.SpeedScale, true)
+	return p.grip(ctx, a, in.Position, in.MaxEffort, in.SpeedScale, w)
 }
 
 // grip moves the gripper joint; the arm holds its setpoints.
-func (p *Planner) grip(ctx context.Context, a *arm, position float64, maxEffort, scale *float64, ready bool) (*moveAction, error) {
+func (p *Planner) grip(ctx context.Context, a *arm, position float64, maxEffort, scale *float64, w want) (*moveAction, error) {
 	g := a.Model.Gripper
 	if g == nil {
 		return nil, robot.Errf(robot.CodeNotSupported, "gripper",
@@ -38,12 +38,12 @@ func (p *Planner) grip(ctx context.Context, a *arm, position float64, maxEffort,
 	if !(effort > 0) {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "max_effort", "the description gives the gripper no effort limit; name one")
 	}
-	st, err := a.ready(ctx, ready)
+	st, err := a.ready(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	from := a.startOf(st)
 	to := append([]float64(nil), from...)
 	to[g.Joint] = g.Closed + position*(g.Open-g.Closed)
-	return p.move(ctx, a, st, from, to, scale, course{grip: &robot.Grip{MaxEffort: effort}})
+	return p.move(ctx, a, w, st, from, to, scale, course{grip: &robot.Grip{MaxEffort: effort}})
 }

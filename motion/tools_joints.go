@@ -16,36 +16,36 @@ type jointsInput struct {
 	SpeedScale *float64           `json:"speed_scale"`
 }
 
-func (p *Planner) prepareJoints(ctx context.Context, call gate.Call, a *arm) (*moveAction, error) {
-	return p.jointsAction(ctx, call, a, true)
+func (p *Planner) prepareJoints(ctx context.Context, call gate.Call, a *arm, w want) (*moveAction, error) {
+	return p.jointsAction(ctx, call, a, w)
 }
 
-func (p *Planner) prepareHome(ctx context.Context, call gate.Call, a *arm) (*moveAction, error) {
+func (p *Planner) prepareHome(ctx context.Context, call gate.Call, a *arm, w want) (*moveAction, error) {
 	in, err := args[jointsInput](call)
 	if err != nil {
 		return nil, err
 	}
-	return p.toHome(ctx, a, in.SpeedScale, true)
+	return p.toHome(ctx, a, in.SpeedScale, w)
 }
 
 func (p *Planner) planJoints(ctx context.Context, call gate.Call, a *arm) (any, error) {
-	act, err := p.jointsAction(ctx, call, a, false)
+	act, err := p.jointsAction(ctx, call, a, wantOf(call, false))
 	if err != nil {
 		return nil, err
 	}
 	return p.handle(call, act), nil
 }
 
-func (p *Planner) jointsAction(ctx context.Context, call gate.Call, a *arm, ready bool) (*moveAction, error) {
+func (p *Planner) jointsAction(ctx context.Context, call gate.Call, a *arm, w want) (*moveAction, error) {
 	in, err := args[jointsInput](call)
 	if err != nil {
 		return nil, err
 	}
-	return p.toJoints(ctx, a, in.Positions, in.SpeedScale, ready)
+	return p.toJoints(ctx, a, in.Positions, in.SpeedScale, w)
 }
 
-func (p *Planner) toJoints(ctx context.Context, a *arm, positions map[string]float64, scale *float64, ready bool) (*moveAction, error) {
-	st, err := a.ready(ctx, ready)
+func (p *Planner) toJoints(ctx context.Context, a *arm, positions map[string]float64, scale *float64, w want) (*moveAction, error) {
+	st, err := a.ready(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -59,28 +59,28 @@ func (p *Planner) toJoints(ctx context.Context, a *arm, positions map[string]flo
 		return nil, err
 	}
 	if wheels {
-		v, err := a.view(st, false)
+		v, err := a.view(w, st, false)
 		if err != nil {
 			return nil, err
 		}
 		return p.arcs(ctx, a, st, v, from, []planning.Arc{arc}, scale, a.wheelGoal(to), nil)
 	}
-	return p.move(ctx, a, st, from, to, scale, course{})
+	return p.move(ctx, a, w, st, from, to, scale, course{})
 }
 
-func (p *Planner) toHome(ctx context.Context, a *arm, scale *float64, ready bool) (*moveAction, error) {
-	st, err := a.ready(ctx, ready)
+func (p *Planner) toHome(ctx context.Context, a *arm, scale *float64, w want) (*moveAction, error) {
+	st, err := a.ready(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	if a.Model.Base != nil {
-		v, err := a.view(st, false)
+		v, err := a.view(w, st, false)
 		if err != nil {
 			return nil, err
 		}
 		return p.baseHome(ctx, a, st, v, a.startOf(st), scale)
 	}
-	return p.move(ctx, a, st, a.startOf(st), a.Model.Home, scale, course{})
+	return p.move(ctx, a, w, st, a.startOf(st), a.Model.Home, scale, course{})
 }
 
 type jogInput struct {
@@ -89,29 +89,29 @@ type jogInput struct {
 	SpeedScale *float64 `json:"speed_scale"`
 }
 
-func (p *Planner) prepareJog(ctx context.Context, call gate.Call, a *arm) (*moveAction, error) {
+func (p *Planner) prepareJog(ctx context.Context, call gate.Call, a *arm, w want) (*moveAction, error) {
 	in, err := args[jogInput](call)
 	if err != nil {
 		return nil, err
 	}
-	return p.jog(ctx, a, in.Joint, in.Delta, in.SpeedScale, true)
+	return p.jog(ctx, a, in.Joint, in.Delta, in.SpeedScale, w)
 }
 
 // jog moves one joint straight: where something is in the way it is refused with
 // how far it could go, since no other joint may move.
-func (p *Planner) jog(ctx context.Context, a *arm, joint string, delta float64, scale *float64, ready bool) (*moveAction, error) {
+func (p *Planner) jog(ctx context.Context, a *arm, joint string, delta float64, scale *float64, w want) (*moveAction, error) {
 	i := a.Model.ActiveIndex(joint)
 	if i < 0 || a.Model.Base.Carries(i) {
 		return nil, a.notMovable("joint", joint)
 	}
-	st, err := a.ready(ctx, ready)
+	st, err := a.ready(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	from := a.startOf(st)
 	to := append([]float64(nil), from...)
 	to[i] += delta
-	v, err := a.view(st, false)
+	v, err := a.view(w, st, false)
 	if err != nil {
 		return nil, err
 	}

@@ -22,12 +22,12 @@ type pathInput struct {
 	SpeedScale *float64 `json:"speed_scale"`
 }
 
-func (p *Planner) preparePath(ctx context.Context, call gate.Call, a *arm) (*moveAction, error) {
-	return p.pathAction(ctx, call, a, true)
+func (p *Planner) preparePath(ctx context.Context, call gate.Call, a *arm, w want) (*moveAction, error) {
+	return p.pathAction(ctx, call, a, w)
 }
 
 func (p *Planner) planPath(ctx context.Context, call gate.Call, a *arm) (any, error) {
-	act, err := p.pathAction(ctx, call, a, false)
+	act, err := p.pathAction(ctx, call, a, wantOf(call, false))
 	if err != nil {
 		return nil, err
 	}
@@ -36,12 +36,12 @@ func (p *Planner) planPath(ctx context.Context, call gate.Call, a *arm) (any, er
 
 // pathAction plans straight lines of the tip through the waypoints. A tip that only
 // a base moves goes from one to the next as move_pose takes it there.
-func (p *Planner) pathAction(ctx context.Context, call gate.Call, a *arm, ready bool) (*moveAction, error) {
+func (p *Planner) pathAction(ctx context.Context, call gate.Call, a *arm, w want) (*moveAction, error) {
 	in, err := args[pathInput](call)
 	if err != nil {
 		return nil, err
 	}
-	st, err := a.ready(ctx, ready)
+	st, err := a.ready(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +52,14 @@ func (p *Planner) pathAction(ctx context.Context, call gate.Call, a *arm, ready 
 			return nil, inWaypoint(k, err)
 		}
 	}
-	v, err := a.view(st, false)
+	v, err := a.view(w, st, false)
 	if err != nil {
 		return nil, err
+	}
+	for k := range targets {
+		if err := v.holds("position", &targets[k]); err != nil {
+			return nil, inWaypoint(k, err)
+		}
 	}
 	facts := []gate.Fact{{Label: "Path", Text: a.pathText(from, targets)}}
 	if a.onBase(targets[0].Tip) {

@@ -20,24 +20,24 @@ type poseInput struct {
 	SpeedScale  *float64    `json:"speed_scale"`
 }
 
-func (p *Planner) preparePose(ctx context.Context, call gate.Call, a *arm) (*moveAction, error) {
-	return p.poseAction(ctx, call, a, true)
+func (p *Planner) preparePose(ctx context.Context, call gate.Call, a *arm, w want) (*moveAction, error) {
+	return p.poseAction(ctx, call, a, w)
 }
 
 func (p *Planner) planPose(ctx context.Context, call gate.Call, a *arm) (any, error) {
-	act, err := p.poseAction(ctx, call, a, false)
+	act, err := p.poseAction(ctx, call, a, wantOf(call, false))
 	if err != nil {
 		return nil, err
 	}
 	return p.handle(call, act), nil
 }
 
-func (p *Planner) poseAction(ctx context.Context, call gate.Call, a *arm, ready bool) (*moveAction, error) {
+func (p *Planner) poseAction(ctx context.Context, call gate.Call, a *arm, w want) (*moveAction, error) {
 	in, err := args[poseInput](call)
 	if err != nil {
 		return nil, err
 	}
-	st, err := a.ready(ctx, ready)
+	st, err := a.ready(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +46,11 @@ func (p *Planner) poseAction(ctx context.Context, call gate.Call, a *arm, ready 
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.view(st, false)
+	v, err := a.view(w, st, false)
 	if err != nil {
+		return nil, err
+	}
+	if err := v.holds("position", &target); err != nil {
 		return nil, err
 	}
 	if a.onBase(target.Tip) {
@@ -57,7 +60,7 @@ func (p *Planner) poseAction(ctx context.Context, call gate.Call, a *arm, ready 
 	if err != nil {
 		return nil, err
 	}
-	return p.move(ctx, a, st, from, sol.Q, in.SpeedScale, course{goal: goal{target: &target}})
+	return p.move(ctx, a, w, st, from, sol.Q, in.SpeedScale, course{goal: goal{target: &target}})
 }
 
 // unitTolerance is how far a given quaternion's or axis' norm may be from 1

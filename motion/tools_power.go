@@ -10,7 +10,7 @@ import (
 	"github.com/tau-robot/tau/robot"
 )
 
-func (p *Planner) prepareTorqueOn(ctx context.Context, _ gate.Call, a *arm) (*commandAction, error) {
+func (p *Planner) prepareTorqueOn(ctx context.Context, _ gate.Call, a *arm, _ want) (*commandAction, error) {
 	st, err := a.state(ctx)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (p *Planner) prepareTorqueOn(ctx context.Context, _ gate.Call, a *arm) (*co
 	return newCommandAction(a, robot.Command{Kind: robot.TorqueOn}, st, facts), nil
 }
 
-func (p *Planner) prepareTorqueOff(ctx context.Context, _ gate.Call, a *arm) (*commandAction, error) {
+func (p *Planner) prepareTorqueOff(ctx context.Context, _ gate.Call, a *arm, _ want) (*commandAction, error) {
 	// What a backend latches it refuses every command for but a reset, so nobody is
 	// asked in vain. A deviation that only this package has latched is another
 	// matter: powering off is a way to deal with it.
@@ -63,7 +63,7 @@ func (a *arm) lowestDrop(q []float64) float64 {
 	return a.tipPose(q).Position[2]
 }
 
-func (p *Planner) prepareReset(ctx context.Context, _ gate.Call, a *arm) (*commandAction, error) {
+func (p *Planner) prepareReset(ctx context.Context, _ gate.Call, a *arm, _ want) (*commandAction, error) {
 	st, err := a.state(ctx)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package motion
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/tau-robot/tau/gate"
@@ -14,22 +15,22 @@ type referenceInput struct {
 	Joint *string `json:"joint"`
 }
 
-func (p *Planner) prepareReference(ctx context.Context, call gate.Call, a *arm) (*moveAction, error) {
+func (p *Planner) prepareReference(ctx context.Context, call gate.Call, a *arm, w want) (*moveAction, error) {
 	in, err := args[referenceInput](call)
 	if err != nil {
 		return nil, err
 	}
-	return p.reference(ctx, a, in, true)
+	return p.reference(ctx, a, in, w)
 }
 
 // reference plans the search of a joint for its switch: the joint's position counts
 // for nothing, so the way is as long as the search may be.
-func (p *Planner) reference(ctx context.Context, a *arm, in referenceInput, ready bool) (*moveAction, error) {
-	st, err := a.state(ctx)
+func (p *Planner) reference(ctx context.Context, a *arm, in referenceInput, w want) (*moveAction, error) {
+	st, err := a.stateFor(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	if ready {
+	if w.moves {
 		if err := a.canMove(st); err != nil {
 			return nil, err
 		}
@@ -38,11 +39,12 @@ func (p *Planner) reference(ctx context.Context, a *arm, in referenceInput, read
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.view(st, false)
+	v, err := a.view(w, st, false)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.searchFree(v, ref, st); err != nil {
+	way, err := a.searchFree(v, ref, st)
+	if err != nil {
 		return nil, err
 	}
 	from := a.startOf(st)
@@ -53,13 +55,19 @@ func (p *Planner) reference(ctx context.Context, a *arm, in referenceInput, read
 	for i := range limits {
 		limits[i].Bounded = false
 	}
-	l := &limits[ref.Joint]
-	l.Velocity, l.Acceleration, l.Jerk = ref.Speed, l.Acceleration*defaultSpeedScale, l.Jerk*defaultSpeedScale
+	scale, err := a.scale(w, nil)
+	if err != nil {
+		return nil, err
+	}
+	l, most := &limits[ref.Joint], a.speedCap(w.session, w.principal)
+	fast := math.Min(ref.Speed, most*l.Velocity)
+	needs := math.Min(most, math.Max(scale, fast/l.Velocity))
+	l.Velocity, l.Acceleration, l.Jerk = fast, l.Acceleration*scale, l.Jerk*scale
 	t, err := trajectory.PointToPoint(a.info.Joints, limits, from, to, 1)
 	if err != nil {
 		return nil, err
 	}
-	return p.finish(ctx, a, st, v, course{timed: once(t), seek: seek, goal: goal{joints: to}, facts: a.searchFacts(ref, st), found: func(r *robot.Rehearsal) []gate.Fact {
+	return p.finish(ctx, a, st, v, course{timed: once(t), seek: seek, needs: needs, way: way, goal: goal{joints: to}, facts: a.searchFacts(ref, st), found: func(r *robot.Rehearsal) []gate.Fact {
 		if ref.Joint >= len(r.Joints) {
 			return nil
 		}
@@ -95,11 +103,12 @@ func (a *arm) searchFacts(ref *robot.Reference, st robot.State) []gate.Fact {
 }
 
 // searchFree checks the whole way that a search may take, from the far end of the
-// joint's range to its switch, as far as it is known where the other joints are.
-func (a *arm) searchFree(v *view, ref *robot.Reference, st robot.State) error {
+// joint's range to its switch, and returns it, as far as it is known where the other
+// joints are.
+func (a *arm) searchFree(v *view, ref *robot.Reference, st robot.State) (way [2][]float64, err error) {
 	for i := range a.info.Joints {
 		if i != ref.Joint && unreferenced(st, i) {
-			return nil // the rehearsal takes them to be where they count to be, and says so
+			return way, nil // the rehearsal takes them to be where they count to be, and says so
 		}
 	}
 	l := a.Model.Limits[ref.Joint]
@@ -108,8 +117,8 @@ func (a *arm) searchFree(v *view, ref *robot.Reference, st robot.State) error {
 	if ref.Direction < 0 {
 		from[ref.Joint] = l.Upper
 	}
-	_, err := v.lines.CheckSegment(from, to)
-	return err
+	_, err = v.lines.CheckSegment(from, to)
+	return [2][]float64{from, to}, err
 }
 
 // referenceOf finds the joint that is to look for its switch.

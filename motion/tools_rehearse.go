@@ -32,25 +32,26 @@ func (p *Planner) rehearse(ctx context.Context, call gate.Call, a *arm) (any, er
 	if given != 1 {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "rehearse", "give exactly one of plan_id, positions, gripper, home, jog, drive and reference; got %d", given)
 	}
+	w := wantOf(call, false)
 	var act *moveAction
 	switch {
 	case in.PlanID != nil:
 		act, err = p.again(ctx, call, a, *in.PlanID)
 	case in.Positions != nil:
-		act, err = p.toJoints(ctx, a, in.Positions, in.SpeedScale, false)
+		act, err = p.toJoints(ctx, a, in.Positions, in.SpeedScale, w)
 	case in.Gripper != nil:
-		act, err = p.grip(ctx, a, *in.Gripper, nil, in.SpeedScale, false)
+		act, err = p.grip(ctx, a, *in.Gripper, nil, in.SpeedScale, w)
 	case in.Jog != nil:
-		act, err = p.jog(ctx, a, in.Jog.Joint, in.Jog.Delta, in.SpeedScale, false)
+		act, err = p.jog(ctx, a, in.Jog.Joint, in.Jog.Delta, in.SpeedScale, w)
 	case in.Drive != nil:
 		in.Drive.SpeedScale = in.SpeedScale
-		act, err = p.drive(ctx, a, *in.Drive, false)
+		act, err = p.drive(ctx, a, *in.Drive, w)
 	case in.Reference != nil:
-		act, err = p.reference(ctx, a, *in.Reference, false)
+		act, err = p.reference(ctx, a, *in.Reference, w)
 	case !*in.Home:
 		err = robot.Errf(robot.CodeInvalidArgument, "home", "must be true if it is given")
 	default:
-		act, err = p.toHome(ctx, a, in.SpeedScale, false)
+		act, err = p.toHome(ctx, a, in.SpeedScale, w)
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +65,10 @@ func (p *Planner) again(ctx context.Context, call gate.Call, a *arm, id string) 
 	if err != nil {
 		return nil, err
 	}
-	st, err := a.ready(ctx, false)
+	if err := act.allowed(); err != nil {
+		return nil, err
+	}
+	st, err := a.ready(ctx, wantOf(call, false))
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,7 @@ type item struct {
 	shape  *shape
 	// carried says of a scene body that the gripper has moved it.
 	carried bool
+	open    bool // a zone that the motion may enter
 }
 
 type pair struct {
@@ -402,7 +403,7 @@ func (m *monitor) advance(q, dq []float64, t float64) *contact {
 	m.met = m.met[:0]
 	for i := range m.groups {
 		g := &m.groups[i]
-		if m.falling && m.items[g.b].zone {
+		if z := &m.items[g.b]; z.zone && (z.open || m.falling) {
 			continue
 		}
 		by := g.approach(dq)

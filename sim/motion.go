@@ -94,6 +94,9 @@ func (r *Robot) execute(ctx context.Context, m robot.Motion, progress func(robot
 		if err := r.referenced(&m); err != nil {
 			return err
 		}
+		if err := r.guarded(m.Zones); err != nil {
+			return err
+		}
 		return r.atStart(&m)
 	})
 	if err != nil {
@@ -203,8 +206,12 @@ func (x *motion) loop(ctx context.Context, progress func(robot.Progress)) {
 	r.mu.Unlock()
 	r.mon.grip = x.m.Grip != nil
 	r.mon.some = false
+	r.mon.letIn(x.m.Zones)
 	r.mon.refresh(r.pl.q, 0)
 	x.startOutside()
+	if r.fence != nil {
+		r.fence.start(r.pl.q)
+	}
 	x.startGrip()
 	pace := newPacer(r.opts.Clock)
 	defer pace.stop()
@@ -377,6 +384,11 @@ func (x *motion) step() bool {
 	if c := r.mon.advance(r.pl.q, r.pl.dq, x.t); c != nil {
 		x.touch(c)
 	}
+	if r.fence != nil {
+		if e := r.fence.advance(r.pl.q, r.pl.dq, x.t); e != nil {
+			x.failOnce(func() *robot.Error { return e })
+		}
+	}
 	x.watch()
 	if x.rec != nil {
 		x.rec.step(x)
@@ -402,6 +414,9 @@ func (x *motion) touch(c *contact) {
 		x.r.meet(true)
 	}
 	err := robot.LimitErr(c.code, c.a.name, c.dist, 0, "m", fmt.Sprintf("%s %s %s at %.3f s", c.a.name, what, c.b.name, x.t))
+	if c.b.zone {
+		err.Access = "zone:" + c.b.name
+	}
 	x.fail(err, c.code == robot.CodeContact)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/go-gl/mathgl/mgl64"
@@ -21,6 +22,10 @@ type RehearserOptions struct {
 	// given; a change is a new pointer.
 	Scene   func() *robot.Scene
 	Gravity *mgl64.Vec3 // as in Options
+	// Workspace is the box, by its lowest and its highest corner in the root frame, m,
+	// that the tip has to stay in; nil: it may go anywhere. A tip that begins outside
+	// may only get nearer.
+	Workspace *[2]mgl64.Vec3
 }
 
 // Rehearser runs motions on fresh simulated robots. It is safe for concurrent use;
@@ -53,6 +58,9 @@ func NewRehearser(m *robot.Model, scene *robot.Scene, seed uint64, o RehearserOp
 	}
 	if !finite3(h.gravity) {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "gravity", "gravity must be finite")
+	}
+	if err := checkBox(o.Workspace); err != nil {
+		return nil, err
 	}
 	params, assumed := driveParams(t, h.gravity)
 	h.params, h.assumed = params, append(append([]string(nil), t.assumed...), assumed...)
@@ -96,6 +104,51 @@ func (h *Rehearser) Rehearse(ctx context.Context, s robot.State, m robot.Motion)
 	if err != nil {
 		return robot.Rehearsal{}, failed(err)
 	}
+	return h.rehearse(ctx, scene, items, s, m)
+}
+
+// RehearseIn is Rehearse in another scene than that which is there now: one that
+// motions before this one would leave. It isn't kept.
+func (h *Rehearser) RehearseIn(ctx context.Context, scene *robot.Scene, s robot.State, m robot.Motion) (robot.Rehearsal, error) {
+	now, items, err := h.world()
+	if err == nil {
+		items, err = h.itemsOf(scene, now, items)
+	}
+	if err != nil {
+		return robot.Rehearsal{}, failed(err)
+	}
+	return h.rehearse(ctx, scene, items, s, m)
+}
+
+// itemsOf returns the items of a scene. Where it differs from one that is compiled
+// only in where bodies are, these are moved and nothing is compiled.
+func (h *Rehearser) itemsOf(scene, known *robot.Scene, items []item) ([]item, error) {
+	if scene == nil || known == nil || len(scene.Bodies) != len(known.Bodies) || !slices.Equal(scene.Zones, known.Zones) {
+		return compileItems(h.tree, scene)
+	}
+	out := slices.Clone(items)
+	for i := range out {
+		it := &out[i]
+		if it.scene < 0 {
+			continue
+		}
+		b, was := &scene.Bodies[it.scene], &known.Bodies[it.scene]
+		if b.Name != was.Name || b.Geometry != was.Geometry {
+			return compileItems(h.tree, scene)
+		}
+		f := frameOf(b.Pose)
+		if !finite3(f.P) || math.IsNaN(f.R[0]) {
+			return nil, robot.Errf(robot.CodeInvalidArgument, b.Name, "the pose isn't finite")
+		}
+		it.at, it.centre = f, f.apply(it.shape.centre)
+	}
+	return out, nil
+}
+
+func (h *Rehearser) rehearse(ctx context.Context, scene *robot.Scene, items []item, s robot.State, m robot.Motion) (robot.Rehearsal, error) {
+	if scene == nil {
+		scene = &robot.Scene{}
+	}
 	assumed := append([]string(nil), h.assumed...)
 	start := s.Positions
 	if start == nil {
@@ -130,14 +183,19 @@ func (h *Rehearser) Rehearse(ctx context.Context, s robot.State, m robot.Motion)
 		}
 		assumed = append(assumed, "mass of "+s.Held+": its bounding box at 500 kg/m³")
 	}
+	if h.opts.Workspace != nil {
+		r.fence = newFence(r, h.opts.Workspace)
+	}
 	rec := newRecorder(r)
 	m.Epoch = 0
+	before := r.mon.scene
 	out, err := r.execute(ctx, m, nil, rec)
 	if s.Held != "" && r.held != s.Held {
 		assumed = append(assumed, s.Held+": let go of, it stays where it was, in the air too")
 	}
 	record := rec.result(r, out)
 	record.Seed, record.Assumed = h.seed, assumed
+	record.Moved = moved(before, r.mon.scene)
 	if err != nil {
 		if robot.CodeOf(err) == robot.CodeCancelled {
 			return record, err
@@ -147,11 +205,23 @@ func (h *Rehearser) Rehearse(ctx context.Context, s robot.State, m robot.Motion)
 	return record, nil
 }
 
+// moved returns the bodies that are elsewhere in a scene than they were.
+func moved(was, is *robot.Scene) []robot.BodyPose {
+	var out []robot.BodyPose
+	for i := range is.Bodies {
+		// Nothing is added or taken during a motion.
+		if b := &is.Bodies[i]; b.Pose != was.Bodies[i].Pose {
+			out = append(out, robot.BodyPose{Name: b.Name, Pose: b.Pose})
+		}
+	}
+	return out
+}
+
 func failed(err error) error {
 	e := &robot.Error{Code: robot.CodeRehearsalFailed, Text: "the rehearsal failed: " + err.Error(), Err: err}
 	var cause *robot.Error
 	if errors.As(err, &cause) {
-		e.Where, e.Value, e.Limit, e.Nearest = cause.Where, cause.Value, cause.Limit, cause.Nearest
+		e.Where, e.Value, e.Limit, e.Nearest, e.Access = cause.Where, cause.Value, cause.Limit, cause.Nearest, cause.Access
 		e.Text = "the rehearsal failed with " + string(cause.Code) + ": " + cause.Text
 	}
 	return e
@@ -218,7 +288,7 @@ func (c *recorder) step(x *motion) {
 func (c *recorder) result(r *Robot, out robot.Outcome) robot.Rehearsal {
 	rec := robot.Rehearsal{
 		Simulator: Version, Duration: out.Duration, PeakToolSpeed: c.tool,
-		Gripped: out.Gripped, SamplePeriod: SamplePeriod, Trace: c.trace,
+		Gripped: out.Gripped, SamplePeriod: SamplePeriod, Trace: c.trace, Held: out.Final.Held, HeldPose: out.Final.HeldPose,
 	}
 	for i, name := range r.info.Joints {
 		j := robot.JointRehearsal{

@@ -78,6 +78,7 @@ type Robot struct {
 	used   []bool // of opts.Faults
 	pl     *plant
 	mon    *monitor
+	fence  *fence // nil: the tip may go anywhere
 	rng    *rand.Rand
 	s      senses
 	qs     []float64 // setpoints

@@ -260,7 +260,11 @@ func (d *drive) run(ctx context.Context) ([]trajectory.Curve, error) {
 	}
 	if err != nil {
 		k := min(int(at), len(d.curves)-1)
-		stop := d.stopped(d.before(k, at-float64(k)), e.Code, e.Where, "there would be contact")
+		text := "there would be contact"
+		if e.Code == robot.CodeWorkspace {
+			text = e.Where + " would leave the workspace"
+		}
+		stop := d.stopped(d.before(k, at-float64(k)), e.Code, e.Where, text)
 		stop.Err = err
 		return nil, stop
 	}

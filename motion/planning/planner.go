@@ -9,8 +9,8 @@ import (
 )
 
 // Checker says whether configurations and the straight lines between them are
-// free. collision.Checker is one. An error with a code other than
-// SELF_COLLISION, SCENE_COLLISION and ZONE_NOT_GRANTED ends the planning. The
+// free. collision.Checker is one. An error with a code other than SELF_COLLISION,
+// SCENE_COLLISION, ZONE_NOT_GRANTED and WORKSPACE ends the planning. The
 // slices remain the caller's. It must be safe for concurrent use.
 type Checker interface {
 	Check(q []float64) (*robot.Clearance, error)
@@ -118,11 +118,11 @@ func (p *Planner) checkLimits(name string, q []float64) error {
 	return nil
 }
 
-// isContact reports whether an error is an answer of the checker about bodies,
-// and not a failure to answer.
+// isContact reports whether an error is an answer of the checker about bodies, zones
+// or a workspace, and not a failure to answer.
 func isContact(err error) bool {
 	switch robot.CodeOf(err) {
-	case robot.CodeSelfCollision, robot.CodeSceneCollision, robot.CodeZoneNotGranted:
+	case robot.CodeSelfCollision, robot.CodeSceneCollision, robot.CodeZoneNotGranted, robot.CodeWorkspace:
 		return true
 	}
 	return false
