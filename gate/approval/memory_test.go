@@ -2,6 +2,8 @@ package approval_test
 
 import (
 	"flag"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -22,7 +24,19 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(served{m})
+}
+
+// served are the tests, and the end of the server that some of them have started.
+type served struct{ m *testing.M }
+
+func (s served) Run() int {
+	status := s.m.Run()
+	if err := pg.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "ending PostgreSQL:", err)
+		return max(status, 1)
+	}
+	return status
 }
 
 // rounds is how often something is tried.

@@ -1,0 +1,53 @@
+package approval_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tau-robot/tau/gate/approval"
+	"github.com/tau-robot/tau/gate/approval/pgtest"
+	"github.com/tau-robot/tau/gate/approval/storetest"
+)
+
+// pg is the server of this package's tests; the first that needs it starts it.
+var pg pgtest.Server
+
+// place is a schema of a test's own.
+type place struct{ url, schema string }
+
+func newPlace(t testing.TB) place {
+	t.Helper()
+	return place{pg.URL(t), pg.Name()}
+}
+
+// open opens a store that lives at home there.
+func (p place) open(t testing.TB, home string, o approval.Options) *approval.Postgres {
+	t.Helper()
+	s, err := approval.OpenPostgres(t.Context(), p.url, approval.PostgresOptions{Options: o, Home: home, Schema: p.schema, Unsynced: true})
+	require.NoError(t, err)
+	return s
+}
+
+func TestPostgresConforms(t *testing.T) {
+	for _, retention := range retentions[:rounds(len(retentions))] {
+		t.Run(retention.String(), func(t *testing.T) {
+			pg.URL(t) // before the cases, so that this is what is skipped
+			storetest.Run(t, func(t *testing.T, clock *storetest.Clock) storetest.Store {
+				p := newPlace(t)
+				var open func() storetest.Store
+				var s *approval.Postgres
+				open = func() storetest.Store {
+					o := bounds(clock, retention)
+					s = p.open(t, "home", o)
+					return under(o, storetest.Store{Requests: s, Grants: s, Routines: s, Reopen: func() storetest.Store {
+						require.NoError(t, s.Close())
+						return open()
+					}})
+				}
+				t.Cleanup(func() { require.NoError(t, s.Close()) })
+				return open()
+			})
+		})
+	}
+}
