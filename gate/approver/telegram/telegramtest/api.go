@@ -73,6 +73,7 @@ type API struct {
 	ids      []int64
 	nextID   int64
 	messages []Message
+	sent     map[int64]Message // as they were sent
 	nextMsg  int64
 	replies  []Reply
 	presses  int
@@ -85,7 +86,7 @@ type API struct {
 // New makes a stand-in whose next update has the id 1000.
 func New(tb testing.TB) *API {
 	tb.Helper()
-	return &API{Patience: 30 * time.Second, tb: tb, changed: make(chan struct{}), nextID: 1000, nextMsg: 50, faults: map[string][]Fault{}, calls: map[string]int{}}
+	return &API{Patience: 30 * time.Second, tb: tb, changed: make(chan struct{}), nextID: 1000, nextMsg: 50, faults: map[string][]Fault{}, calls: map[string]int{}, sent: map[int64]Message{}}
 }
 
 // Serve serves it on loopback and returns its address.
@@ -168,6 +169,25 @@ func (a *API) Messages() []Message {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.messages)
+}
+
+// Sent returns a message as it was sent.
+func (a *API) Sent(id int64) Message {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sent[id]
+}
+
+// Adopt takes over the chats of another stand-in, whose bot has ended.
+func (a *API) Adopt(from *API) {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.messages, a.nextMsg, a.presses = append(slices.Clone(from.messages), a.messages...), from.nextMsg+int64(len(a.messages)), from.presses
+	for id, m := range from.sent {
+		a.sent[id] = m
+	}
 }
 
 // Open returns the messages that have buttons.

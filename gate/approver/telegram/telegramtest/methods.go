@@ -170,6 +170,7 @@ func (a *API) send(c call, f Fault) (any, *refusal) {
 	a.nextMsg++
 	c.fill(&m)
 	a.messages = append(a.messages, m)
+	a.sent[m.ID] = m
 	return asMessage(m), nil
 }
 
