@@ -200,6 +200,9 @@ func (h *Host) build(approver gate.Approver) error {
 	if s.Rehearse {
 		cfg.Exemptions = []gate.Exemption{gate.RehearseExemption}
 	}
+	if err := applyPolicy(s.Settings.Policy, &cfg); err != nil {
+		return err
+	}
 	h.Gate, err = gate.New(cfg)
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/tau-robot/tau/gate/mount"
+	"github.com/tau-robot/tau/gate/policy"
 	"github.com/tau-robot/tau/gate/words"
 )
 
@@ -25,6 +26,8 @@ type File struct {
 	UI UI `toml:"ui"`
 	// Mounts are other MCP servers whose tools stand in the catalog too.
 	Mounts []mount.Manifest `toml:"mount"`
+	// Policy is what may be called, by whom, how often, and within which bounds.
+	Policy policy.Section `toml:"policy"`
 }
 
 // UI is about what a person sees.
@@ -59,6 +62,9 @@ func Parse(name string, data []byte) (File, error) {
 	}
 	if _, ok := words.Parse(f.UI.Language); !ok && f.UI.Language != "" {
 		return File{}, fmt.Errorf("%s: ui.language %q: want en or tr", name, f.UI.Language)
+	}
+	if err := f.Policy.Check(); err != nil {
+		return File{}, fmt.Errorf("%s: %w", name, err)
 	}
 	named := map[string]bool{}
 	for i := range f.Mounts {
