@@ -18,6 +18,9 @@ const (
 	// Void is an answer that doesn't count: too early, pasted, nobody there. It refuses
 	// as Rejected does, but no person has refused, so the call may be asked again (G33).
 	Void Decision = 0x03
+	// Edited asks for the same thing slower, or less of it, which Word.Edit says. It
+	// approves nothing: what comes of it is planned, rehearsed and asked anew (G46).
+	Edited Decision = 0x04
 )
 
 // Request is what an approver is asked. It is a deep copy; changing it changes nothing.
@@ -34,7 +37,27 @@ type Request struct {
 	Card      Card
 	Asked     time.Time
 	Expiry    time.Time
+	// Notices are what a person should know beside the card, as it was when it was
+	// asked. They are neither stored nor part of the digest.
+	Notices []Notice
 }
+
+// Notice is something that a person who has a question before him should know, and
+// that the card doesn't say.
+type Notice struct {
+	Kind NoticeKind
+	Text string // why, in English; "" where there is nothing more to say
+}
+
+// NoticeKind says what a notice is about.
+type NoticeKind uint8
+
+// The kinds.
+const (
+	CallerGone NoticeKind = iota + 1 // whoever asked isn't there any more; the question stays (G49)
+	CallerBack                       // and is there again
+	CantEdit                         // what the person asked for instead can't be done (G46)
+)
 
 // Approver asks a person. Decide blocks until there is a decision or ctx ends; it
 // then takes the question away. An approver may also have a method
@@ -44,11 +67,18 @@ type Approver interface {
 	Decide(ctx context.Context, req Request) (Word, error)
 }
 
+// Noticer is an Approver that can be told something about a question that it has open.
+// Notice must not block; a question that isn't open any more is nothing to it.
+type Noticer interface {
+	Notice(callID string, n Notice)
+}
+
 // Word is what an approver says. The zero value refuses.
 type Word struct {
 	Decision Decision
 	Reason   Reason
 	By       string // who decided, as the channel knows them; "" is the channel's name
+	Edit     Edit   // of Edited
 }
 
 // Reason is the recorded reason of a decision, for the log: "answered", "eof",

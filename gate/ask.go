@@ -31,6 +31,7 @@ type verdict struct {
 	state    RequestState
 	person   bool   // a person said no
 	by       string // who decided
+	edit     Edit   // asked for instead; then it allows nothing and ends nothing
 	failed   error
 }
 
@@ -60,18 +61,18 @@ func (g *Gate) refuseUnattended(c *call, p *plan) Answer {
 }
 
 // ask puts the one question. The caller holds g.question; it is handed on once
-// the approver has taken its card away, which may be after ask has returned.
-func (g *Gate) ask(ctx context.Context, c *call, p *plan) (permit, Answer, bool) {
+// the approver has taken its card away, which may be after ask has returned. The plan
+// that comes back is the one that was approved.
+func (g *Gate) ask(ctx context.Context, c *call, p *plan) (permit, *plan, Answer, bool) {
 	handed := false
 	defer func() {
 		if !handed {
 			g.question.pass()
 		}
 	}()
-	refused := func(err error) (permit, Answer, bool) { return permit{}, c.refuse(err), false }
+	refused := func(err error) (permit, *plan, Answer, bool) { return permit{}, p, c.refuse(err), false }
 
-	now := g.cfg.Now()
-	if err := p.fresh(now); err != nil {
+	if err := p.fresh(g.cfg.Now()); err != nil {
 		return refused(err)
 	}
 	if err := g.justRefused(c); err != nil {
@@ -80,37 +81,91 @@ func (g *Gate) ask(ctx context.Context, c *call, p *plan) (permit, Answer, bool)
 	if err := g.logReady(); err != nil {
 		return refused(err)
 	}
-	m := permit{asked: now, expiry: now.Add(g.cfg.RequestTTL), boot: g.boot(), row: true}
-	var err error
-	if m.digest, err = c.inputs(p, c.session, p.policy, p.own, m.expiry).digest(); err != nil {
+	if err := g.storeReady(); err != nil {
 		return refused(err)
 	}
-	req := Request{
-		CallID: c.id, Tool: c.inv.Tool, Tier: c.entry.spec.Tier, Args: c.args, Effect: c.entry.spec.Effect,
-		Session: c.session, Principal: c.inv.Principal, Origin: c.inv.Origin,
-		Digest: m.digest, Card: p.card, Asked: m.asked, Expiry: m.expiry,
-	}
-	// Snapshot, then the row, then the card (G40).
-	snapshot, err := guard(c.inv.Tool, func() ([]byte, error) { return p.action.Snapshot() })
-	if err == nil && snapshot == nil {
-		err = Errf(CodeInternal, "snapshot", "there is none")
-	}
+	req, m, snapshot, err := g.request(c, c.id, p)
 	if err == nil {
+		// Snapshot, then the row, then the card (G40).
 		m.secret, err = guard("requests", func() (Secret, error) { return g.cfg.Requests.Open(ctx, req.Clone(), snapshot) })
+		g.mayBeStored(req.CallID, err)
 	}
 	if err != nil {
 		return refused(asError(err, CodeInternal))
 	}
 	handed = true
-	return g.put(ctx, c, req, m)
+	return g.put(ctx, c, req, m, p)
 }
 
-// put shows a stored request and has it decided and claimed. It hands the question
-// on that the caller holds.
-func (g *Gate) put(ctx context.Context, c *call, req Request, m permit) (permit, Answer, bool) {
-	c.opened(m)
-	c.step("waiting for approval")
-	v := g.decide(ctx, c, req, m)
+// request makes a request of a plan, with the snapshot of its action.
+func (g *Gate) request(c *call, id string, p *plan) (Request, permit, []byte, error) {
+	now := g.cfg.Now()
+	m := permit{asked: now, expiry: now.Add(g.cfg.RequestTTL), boot: g.boot(), row: true}
+	var err error
+	if m.digest, err = c.inputs(p, c.session, p.policy, p.own, m.expiry).digest(); err != nil {
+		return Request{}, m, nil, err
+	}
+	snapshot, err := guard(c.inv.Tool, func() ([]byte, error) { return p.action.Snapshot() })
+	if err == nil && snapshot == nil {
+		err = Errf(CodeInternal, "snapshot", "there is none")
+	}
+	return Request{
+		CallID: id, Tool: c.inv.Tool, Tier: c.entry.spec.Tier, Args: p.args, Effect: c.entry.spec.Effect,
+		Session: c.session, Principal: c.inv.Principal, Origin: c.inv.Origin,
+		Digest: m.digest, Card: p.card, Asked: m.asked, Expiry: m.expiry,
+	}, m, snapshot, err
+}
+
+// mayBeStored ends a request of which the store has failed to say whether it has it:
+// nobody was asked, and nobody is to be asked after a restart.
+func (g *Gate) mayBeStored(id string, err error) {
+	if CodeOf(err) != CodeInternal {
+		return
+	}
+	if err := g.endRequest(id, Ending{State: RequestWithdrawn}, false); err != nil && CodeOf(err) != CodeInvalidArgument { // that says that it hasn't
+		g.cfg.Log.Error("a request that was not asked could not be withdrawn", "call_id", id, "error", err)
+	}
+}
+
+// put shows a stored request, and what an approver makes of it by an edit, and has it
+// decided and claimed. It hands the question on that the caller holds.
+func (g *Gate) put(ctx context.Context, c *call, req Request, m permit, p *plan) (permit, *plan, Answer, bool) {
+	for words := 1; ; words++ {
+		c.opened(m)
+		req.Notices = append(req.Notices, c.notices()...)
+		c.step(c.asking())
+		v := g.decide(ctx, c, req, m)
+		if v.edit != (Edit{}) && words > maxEdits {
+			g.question.pass()
+			v = g.uncounted(c, "it was edited too often")
+		}
+		if v.edit == (Edit{}) {
+			return g.settle(ctx, c, req, m, p, v)
+		}
+		again := func() bool { // the question is still held
+			defer func() {
+				if r := recover(); r != nil {
+					g.question.pass()
+					panic(r)
+				}
+			}()
+			var stays bool
+			req, m, p, v, stays = g.edit(ctx, c, req, m, p, v)
+			return stays
+		}()
+		if !again {
+			g.question.pass()
+			return g.settle(ctx, c, req, m, p, v)
+		}
+	}
+}
+
+// settle ends a question with its verdict.
+func (g *Gate) settle(ctx context.Context, c *call, req Request, m permit, p *plan, v verdict) (permit, *plan, Answer, bool) {
+	if v.allowed && !c.decide() {
+		no := c.refused()
+		v = g.rejected(c, verdict{reason: string(no.Reason), person: true, by: no.By})
+	}
 	if v.allowed {
 		m.decided = g.cfg.Now()
 	}
@@ -121,8 +176,7 @@ func (g *Gate) put(ctx context.Context, c *call, req Request, m permit) (permit,
 	if v.allowed {
 		var err error
 		if m.lease, err = g.claim(ctx, c, m, v.by); err == nil {
-			m.by = v.by
-			return m, Answer{}, true
+			return m, p, Answer{}, true
 		}
 		v = verdict{err: asError(err, CodeInternal), state: RequestWithdrawn}
 	}
@@ -132,22 +186,23 @@ func (g *Gate) put(ctx context.Context, c *call, req Request, m permit) (permit,
 	c.approval = v.approval
 	a := c.refuse(v.err)
 	g.finishRequest(c, v.state, a, v.by)
-	return permit{}, a, false
+	return permit{}, p, a, false
 }
 
 // claim takes the stored request for this process.
 func (g *Gate) claim(ctx context.Context, c *call, m permit, by string) (Lease, error) {
 	return guard("requests", func() (Lease, error) {
 		return g.cfg.Requests.Claim(ctx, Claim{
-			ID: c.id, Digest: m.digest, Secret: m.secret, Claims: m.claims,
+			ID: c.request(), Digest: m.digest, Secret: m.secret, Claims: m.claims,
 			Worker: g.cfg.Worker, Decider: by, Now: m.decided,
 		})
 	})
 }
 
 // decide waits for the approver's word, and no longer than the question may stay
-// open. A word that comes after that doesn't count.
-func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) verdict {
+// open. A word that comes after that doesn't count. The question is handed on, unless
+// the word is an edit: then the caller still holds it.
+func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) (v verdict) {
 	limit := m.expiry.Sub(m.asked)
 	cause := error(Errf(CodeRequestExpired, "", "nobody answered within %v; it was not run", limit))
 	if t := g.questionTimeout(); t > 0 && t <= limit {
@@ -158,31 +213,32 @@ func (g *Gate) decide(ctx context.Context, c *call, req Request, m permit) verdi
 		Word
 		err error
 	}
-	said := make(chan word, 1)
+	said := make(chan word)
 	g.running.add()
 	go func() {
 		defer g.running.done()
-		defer g.question.pass()
 		var w word
 		w.Word, w.err = guard("approver", func() (Word, error) { return g.cfg.Approver.Decide(qctx, req.Clone()) })
-		said <- w
+		select {
+		case said <- w: // with the question
+		case <-qctx.Done():
+			g.question.pass()
+		}
 	}()
 	defer cancel()
 	var w word
 	select {
 	case w = <-said:
+		defer func() {
+			if v.edit == (Edit{}) {
+				g.question.pass()
+			}
+		}()
 	case <-qctx.Done():
 	}
-	v := g.judge(qctx, c, m, w.Word, w.err)
+	v = g.judge(qctx, c, m, w.Word, w.err)
 	if v.by == "" {
 		v.by = g.approverName()
-	}
-	if v.allowed {
-		if err := g.mayDecide(v.by); err != nil {
-			by := v.by
-			v = g.uncounted(c, Reason(asError(err, CodeInternal).Message()))
-			v.by = by
-		}
 	}
 	return v
 }
@@ -201,7 +257,7 @@ func (g *Gate) judge(qctx context.Context, c *call, m permit, w Word, failed err
 		return g.rejected(c, verdict{reason: string(w.Reason), person: true, by: w.By})
 	case w.Decision == Void:
 		return g.uncounted(c, w.Reason)
-	case w.Decision != Approved:
+	case w.Decision != Approved && (w.Decision != Edited || w.Edit.Check() != nil):
 		return g.rejected(c, verdict{reason: "the decision has no meaning"})
 	case g.lapsed(m):
 		return verdict{
@@ -209,7 +265,19 @@ func (g *Gate) judge(qctx context.Context, c *call, m permit, w Word, failed err
 			approval: ApprovalTimeout, decision: "timeout", reason: "answered too late", by: w.By, state: RequestExpired,
 		}
 	}
-	return verdict{allowed: true, approval: ApprovalApproved, decision: "approved", reason: string(w.Reason), by: w.By}
+	by := w.By
+	if by == "" {
+		by = g.approverName()
+	}
+	if err := g.mayDecide(by); err != nil {
+		v := g.uncounted(c, Reason(asError(err, CodeInternal).Message()))
+		v.by = by
+		return v
+	}
+	if w.Decision == Edited {
+		return verdict{edit: w.Edit, decision: "edited", reason: string(w.Reason), by: by}
+	}
+	return verdict{allowed: true, approval: ApprovalApproved, decision: "approved", reason: string(w.Reason), by: by}
 }
 
 func (g *Gate) rejected(c *call, v verdict) verdict {

@@ -16,7 +16,6 @@ type book struct {
 	live  map[*call]struct{}
 	open  map[string]int // calls of a session that haven't been decided yet
 	ended []endedCall
-	ran   map[string]bool // sessions of which something ran in this process
 }
 
 type endedCall struct {
@@ -26,7 +25,7 @@ type endedCall struct {
 
 func (b *book) init(keep time.Duration) {
 	b.keep = keep
-	b.calls, b.live, b.open, b.ran = map[string]*call{}, map[*call]struct{}{}, map[string]int{}, map[string]bool{}
+	b.calls, b.live, b.open = map[string]*call{}, map[*call]struct{}{}, map[string]int{}
 }
 
 // adopt enters a call of an earlier process, which was counted when it came.
@@ -37,19 +36,6 @@ func (b *book) adopt(c *call) {
 	b.calls[c.id] = c
 	b.live[c] = struct{}{}
 	c.booked, c.undecided = true, true
-}
-
-// moved records that a session's call runs; goneOn asks for that.
-func (b *book) moved(session string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.ran[session] = true
-}
-
-func (b *book) goneOn(session string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.ran[session]
 }
 
 // add enters a call, unless its id is taken: then it returns the earlier one.
@@ -71,6 +57,15 @@ func (b *book) add(c *call, maxOpen int) (earlier *call, err error) {
 	return nil, nil
 }
 
+// alias makes a call known by another id, too: of the request that stands in the place
+// of its own.
+func (b *book) alias(c *call, id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calls[id] = c
+	c.aliases = append(c.aliases, id)
+}
+
 // decided takes a call out of the count of open questions.
 func (b *book) decided(session string) {
 	b.mu.Lock()
@@ -86,6 +81,9 @@ func (b *book) leave(c *call, now time.Time) {
 	defer b.mu.Unlock()
 	delete(b.live, c)
 	b.ended = append(b.ended, endedCall{c.id, now})
+	for _, id := range c.aliases {
+		b.ended = append(b.ended, endedCall{id, now})
+	}
 	n := max(len(b.ended)-maxKept, 0)
 	for n < len(b.ended) && Expired(now, b.ended[n].at.Add(b.keep)) {
 		n++

@@ -19,15 +19,18 @@ type call struct {
 	entry     *entry // nil: unknown tool
 	start     time.Time
 	args      json.RawMessage
-	epoch     uint64 // the stop epoch at its intake
-	ran       bool   // the tool's Run was called
-	again     bool   // the same call id as an earlier call's, so it only waits for that one
-	cause     error  // why it was refused or failed, for the log
-	booked    bool   // it is in the book
-	undecided bool   // it counts as an open question
-	started   bool   // the request is recorded as started
-	restored  bool   // an earlier process asked it
+	epoch     uint64   // the stop epoch at its intake
+	ran       bool     // the tool's Run was called
+	again     bool     // the same call id as an earlier call's, so it only waits for that one
+	cause     error    // why it was refused or failed, for the log
+	booked    bool     // it is in the book
+	undecided bool     // it counts as an open question
+	aliases   []string // further ids of it in the book, whose lock holds them
+	begun     bool     // the store was told to record the request as started
+	started   bool     // and has said that it did
+	restored  bool     // an earlier process asked it
 	approval  ApprovalKind
+	fired     *firedBy // the routine that it runs, or is a step of; nil: none
 	reason    string    // why it was refused, for its event, where the code doesn't say
 	member    *member   // of a batch; nil: it came alone
 	counts    [2]*count // of turn and session, while it counts as under way
@@ -42,8 +45,11 @@ type call struct {
 	phase   string
 	digest  [32]byte
 	expiry  time.Time
-	decided bool  // it isn't an open question any more
-	no      *Word // a person's, from outside its question
+	decided bool            // it isn't an open question any more
+	no      *Word           // a person's, from outside its question
+	gone    *string         // why whoever asked isn't there any more; nil: it is
+	stored  string          // the id of its request, where that isn't its own
+	final   json.RawMessage // its arguments, where an approver has changed them
 	ended   bool
 	end     Answer
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"slices"
 	"time"
 )
 
@@ -17,6 +18,7 @@ func (c Card) Clone() Card {
 func (r Request) Clone() Request {
 	r.Args = bytes.Clone(r.Args)
 	r.Card = r.Card.Clone()
+	r.Notices = slices.Clone(r.Notices)
 	return r
 }
 

@@ -15,6 +15,10 @@ const (
 	toolSession   = "session_status"
 	toolTime      = "current_time"
 	toolDemo      = "demo_physical_action"
+	// Those that let a person permit more than one call; where the gate has a store
+	// for that.
+	toolRegister = "register_routine"
+	toolRoutine  = "run_routine"
 )
 
 // Waits of the control tools.
@@ -25,7 +29,7 @@ const (
 
 func isReserved(name string) bool {
 	switch name {
-	case toolStop, toolEStop, toolCancel, toolCallState, toolSession, toolTime, toolDemo:
+	case toolStop, toolEStop, toolCancel, toolCallState, toolSession, toolTime, toolDemo, toolAccess, toolRegister, toolRoutine:
 		return true
 	}
 	return false
@@ -33,7 +37,7 @@ func isReserved(name string) bool {
 
 func (g *Gate) ownTools() []Tool {
 	callID := Str(32).Desc("The call_id of an earlier answer")
-	return []Tool{
+	own := []Tool{
 		stopTool(toolStop, "Stops everything that moves, at once and controlled; power stays on and positions are held. Always allowed, never queued. Everything that waits is dropped."),
 		stopTool(toolEStop, "Emergency stop: stops everything that moves and latches, so that nothing moves until a person has approved estop_reset. Always allowed, never queued."),
 		Func(Spec{
@@ -64,6 +68,13 @@ func (g *Gate) ownTools() []Tool {
 		}, g.currentTime),
 		demoTool{},
 	}
+	if g.cfg.Grants != nil {
+		own = append(own, accessTool{g})
+	}
+	if g.cfg.Routines != nil {
+		own = append(own, registerTool{g}, routineTool{g})
+	}
+	return own
 }
 
 func answerSchema() *Schema {
@@ -105,12 +116,17 @@ func (g *Gate) own(ctx context.Context, in Call) (*call, Record, callArgs, error
 	if err := json.Unmarshal(in.Args, &args); err != nil {
 		return nil, Record{}, args, Errf(CodeInvalidArgument, "arguments", "%w", err)
 	}
-	if c := g.book.get(args.CallID, g.cfg.Now()); c != nil {
-		if c.belongsTo(in.Session.Name, in.Principal) {
-			return c, Record{}, args, nil
+	c := g.book.get(args.CallID, g.cfg.Now())
+	if c == nil {
+		if r, ok := g.storedCall(ctx, args.CallID); ok && r.Request.Session.Name == in.Session.Name && r.Request.Principal == in.Principal {
+			last := g.lastOf(ctx, r)
+			if c = g.book.get(last.Request.CallID, g.cfg.Now()); c == nil {
+				return nil, last, args, nil
+			}
 		}
-	} else if r, ok := g.storedCall(ctx, args.CallID); ok && r.Request.Session.Name == in.Session.Name && r.Request.Principal == in.Principal {
-		return nil, r, args, nil
+	}
+	if c != nil && c.belongsTo(in.Session.Name, in.Principal) {
+		return c, Record{}, args, nil
 	}
 	return nil, Record{}, args, Errf(CodeInvalidArgument, "call_id",
 		"%q is not a physical call of this session, or it ended more than %v ago and was dropped", clip(args.CallID, 40), g.book.keep)
@@ -124,6 +140,7 @@ func (g *Gate) callStatus(ctx context.Context, in Call) (Result, error) {
 	if c == nil {
 		return tellAnswer(g.stored(r)), nil
 	}
+	g.back(c)
 	if wait := time.Duration(args.WaitS * float64(time.Second)); wait > 0 {
 		awaitCall(ctx, c, wait)
 	}
@@ -136,7 +153,7 @@ func (g *Gate) cancelCall(ctx context.Context, in Call) (Result, error) {
 		return Result{}, err
 	}
 	if c == nil {
-		return g.withdrawStored(ctx, r)
+		return g.withdrawStored(r, args.Reason)
 	}
 	c.Cancel(args.Reason)
 	awaitCall(ctx, c, cancelWait)

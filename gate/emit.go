@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +30,9 @@ func (c *call) complete(a Answer) Answer {
 	if c.digest != ([32]byte{}) {
 		a.Digest = hexOf(c.digest)
 	}
+	if args, edited := c.finalArgs(); edited {
+		a.Text = editedText(c.inv.Tool, args, a.Text)
+	}
 	return a
 }
 
@@ -40,6 +42,7 @@ func (g *Gate) finish(c *call, a Answer) Answer {
 	a = g.endTurns(c, g.after(c, a))
 	if !c.again {
 		a = c.complete(a)
+		g.accessEnded(c, a)
 		g.toolCallEvent(c, a)
 		g.logCall(c, a)
 	}
@@ -73,7 +76,7 @@ func (c *call) event(e *Event) {
 		n := c.entry.spec.Tier.Number()
 		e.Tier = &n
 	}
-	e.Arguments = bytes.Clone(c.args)
+	e.Arguments, _ = c.finalArgs()
 	if e.Arguments == nil {
 		e.Arguments = rawArgs(c.inv.Args)
 	}
@@ -81,6 +84,9 @@ func (c *call) event(e *Event) {
 	e.Principal, e.Origin = c.inv.Principal, c.inv.Origin
 	e.Mode, e.Backend = c.session.Mode, c.session.Backend
 	e.Restored = c.restored
+	if c.fired != nil {
+		e.Routine, e.AllowedBy, e.PartOf = c.fired.routine, c.fired.card, c.fired.partOf
+	}
 }
 
 // rawArgs writes arguments that weren't valid as a JSON string.

@@ -90,14 +90,8 @@ func (g *Gate) inLane(ctx context.Context, c *call, p *plan, m permit) Answer {
 	if err := g.logReady(); err != nil {
 		return c.refuse(err)
 	}
-	if m.row {
-		_, err := guard("requests", func() (struct{}, error) {
-			return struct{}{}, g.cfg.Requests.Start(ctx, m.lease, g.cfg.Now())
-		})
-		if err != nil {
-			return c.refuse(asError(err, CodeInternal))
-		}
-		c.started = true
+	if err := g.begin(ctx, c, m); err != nil {
+		return c.refuse(asError(err, CodeInternal))
 	}
 	if ctx.Err() != nil {
 		// Recorded as started and not run: the answer, stored with it, says so.
@@ -105,9 +99,6 @@ func (g *Gate) inLane(ctx context.Context, c *call, p *plan, m permit) Answer {
 	}
 	c.step("running")
 	c.ran = true
-	if !c.restored {
-		g.book.moved(c.session.Name)
-	}
 	res, err := guard(c.inv.Tool, func() (Result, error) { return p.action.Run(withRunning(ctx, c)) })
 	if err != nil && CodeOf(err) == CodeInternal {
 		c.cause = err
@@ -117,6 +108,20 @@ func (g *Gate) inLane(ctx context.Context, c *call, p *plan, m permit) Answer {
 	a := g.answer(c, res, err)
 	g.afterRun(c, p)
 	return a
+}
+
+// begin records that physics is about to begin: of its request, or, of a call that is
+// exempt from one, that its session has gone on (G44, G47). An error means don't move.
+func (g *Gate) begin(ctx context.Context, c *call, m permit) error {
+	_, err := guard("requests", func() (struct{}, error) {
+		if !m.row {
+			return struct{}{}, g.cfg.Requests.Moved(ctx, c.session.Name)
+		}
+		c.begun = true
+		return struct{}{}, g.cfg.Requests.Start(ctx, m.lease, g.cfg.Now())
+	})
+	c.started = err == nil && m.row
+	return err
 }
 
 // recheck compares what was decided with what is now (G12, G44).
@@ -202,11 +207,9 @@ func (g *Gate) finishRequest(c *call, state RequestState, a Answer, by string) {
 	if c.started && state != RequestUnknown {
 		state = RequestDone
 	}
-	a = c.complete(g.after(c, a)) // nothing is stored that the caller doesn't get
-	_, err := guard("requests", func() (struct{}, error) {
-		return struct{}{}, g.cfg.Requests.Finish(context.WithoutCancel(g.root), c.id, Ending{State: state, Answer: a.JSON(), Decider: by})
-	})
-	if err != nil {
+	a = c.complete(a)
+	a.CallID = c.request()
+	if err := g.endRequest(c.request(), Ending{State: state, Answer: a.JSON(), Decider: by}, c.begun); err != nil {
 		g.logFault("the request could not be ended", c, err)
 	}
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
@@ -10,16 +11,19 @@ import (
 // Gate is the one way to a tool. It implements Caller; Stop, Exempt and Close are
 // for the program that built it. All methods may be called from any goroutine.
 type Gate struct {
-	cfg      Config
-	cat      *Catalog
-	hooks    pipeline
-	rates    *limiter
-	budget   budgets
-	batches  batches
-	book     book
-	fatigue  fatigue
-	question turn  // the one open question (G11)
-	running  group // calls, approvers and stoppers that Close waits for
+	cfg       Config
+	cat       *Catalog
+	hooks     pipeline
+	rates     *limiter
+	budget    budgets
+	batches   batches
+	book      book
+	fatigue   fatigue
+	wanted    wanted
+	question  turn   // the one open question (G11)
+	running   group  // calls, approvers and stoppers that Close waits for
+	born      uint64 // the stop epoch when the gate was made
+	unwritten unwritten
 
 	root     context.Context // of calls that outlive their caller
 	endRoot  context.CancelCauseFunc
@@ -51,7 +55,10 @@ func New(cfg Config) (*Gate, error) {
 	}
 	g := &Gate{cfg: cfg, cat: cfg.Catalog, hooks: hooks, rates: rates, turns: map[string]*turn{}, changed: make(chan struct{})}
 	g.book.init(cfg.KeepAnswers)
+	g.unwritten.wake = make(chan struct{}, 1)
+	g.born = uint64(g.Stamp()) - 1
 	g.budget.init(cfg.Budget)
+	g.wanted.quiet = cfg.Budget.TurnQuiet
 	g.root, g.endRoot = context.WithCancelCause(context.Background())
 	for _, fn := range cfg.Exemptions {
 		g.Exempt(fn)
@@ -114,10 +121,11 @@ func (g *Gate) Close(ctx context.Context) error {
 	g.endRoot(err)
 	g.book.cancelAll(err)
 	g.batches.endAll(err)
-	if err := g.running.wait(ctx); err != nil {
-		return Errf(CodeInternal, "close", "something didn't end: %w", err)
+	ended := g.running.wait(ctx)
+	if ended != nil {
+		ended = Errf(CodeInternal, "close", "something didn't end: %w", ended)
 	}
-	return nil
+	return errors.Join(ended, g.lastRewrite())
 }
 
 func errClosing() *Error { return Errf(CodeCancelled, "", "the bridge is closing") }

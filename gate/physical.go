@@ -1,7 +1,9 @@
 package gate
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -10,6 +12,7 @@ import (
 // plan is a prepared action with everything about it that was read at the time.
 type plan struct {
 	action   Action
+	args     json.RawMessage // that it was made from; nobody changes them
 	card     Card
 	resource string
 	own      [32]byte // the action's own digest
@@ -53,6 +56,9 @@ func (g *Gate) physical(parent context.Context, c *call) Answer {
 	if err := g.logReady(); err != nil {
 		return c.refuse(err)
 	}
+	if err := g.storeReady(); err != nil {
+		return c.refuse(err)
+	}
 
 	if err := g.batchTurn(ctx, c); err != nil {
 		return c.refuse(err)
@@ -87,7 +93,10 @@ func (g *Gate) atTurn(ctx context.Context, c *call) Answer {
 	if err != nil {
 		return c.refuse(err)
 	}
-	if g.exempted(c) {
+	if a, ok := g.ownAnswer(ctx, c, p); ok {
+		return a
+	}
+	if !permits(c.inv.Tool) && g.exempted(c) {
 		g.undecided(c)
 		c.approval = ApprovalExempt
 		return g.execute(ctx, c, p, g.exemptPermit())
@@ -107,7 +116,7 @@ func (g *Gate) atTurn(ctx context.Context, c *call) Answer {
 			return c.refuse(err)
 		}
 	}
-	permit, a, ok := g.ask(ctx, c, p)
+	permit, p, a, ok := g.ask(ctx, c, p)
 	g.undecided(c)
 	if !ok {
 		return a
@@ -149,6 +158,11 @@ func (c *call) belongsTo(session, principal string) bool {
 // prepare plans and rehearses. Everything that the digest will need is read here,
 // the session and the tool afresh.
 func (g *Gate) prepare(ctx context.Context, c *call) (*plan, error) {
+	return g.prepareWith(ctx, c, c.args)
+}
+
+// prepareWith is prepare with arguments that may not be the call's own.
+func (g *Gate) prepareWith(ctx context.Context, c *call, args json.RawMessage) (*plan, error) {
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
@@ -166,11 +180,13 @@ func (g *Gate) prepare(ctx context.Context, c *call) (*plan, error) {
 	if err := g.overtaken(c); err != nil {
 		return nil, err
 	}
-	p := &plan{}
+	p := &plan{args: args}
 	if p.policy, err = g.policy(); err != nil {
 		return nil, err
 	}
-	p.action, err = guard(c.inv.Tool, func() (Action, error) { return c.entry.tool.Prepare(ctx, c.forTool()) })
+	in := c.forTool()
+	in.Args = bytes.Clone(args)
+	p.action, err = guard(c.inv.Tool, func() (Action, error) { return c.entry.tool.Prepare(ctx, in) })
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
@@ -203,11 +219,11 @@ func (g *Gate) policy() ([32]byte, error) {
 	return guard("policy", func() ([32]byte, error) { return g.cfg.Policy(), nil })
 }
 
-// inputs gathers what the digest is made of. spec and args are the catalog's and
-// the call's own; the rest is given.
+// inputs gathers what the digest is made of. spec is the catalog's, args are the
+// plan's; the rest is given.
 func (c *call) inputs(p *plan, s Session, policy, own [32]byte, expiry time.Time) inputs {
 	return inputs{
-		spec: c.entry.spec, schema: c.entry.inputHash, args: c.args, session: s,
+		spec: c.entry.spec, schema: c.entry.inputHash, args: p.args, session: s,
 		principal: c.inv.Principal, policy: policy, expiry: expiry, resource: p.resource, action: own,
 	}
 }

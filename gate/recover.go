@@ -15,6 +15,9 @@ type Recovery struct {
 	Unknown []Record
 	// Open are the requests that wait for an answer, oldest first, without bulk.
 	Open []Record
+	// Elsewhere are those of them whose session isn't open in this run: they are left
+	// as they are until it is opened, their expiry passes, or somebody refuses them.
+	Elsewhere []Record
 }
 
 // Recover takes up what an earlier process left in the store (G44, G47). To be
@@ -25,7 +28,9 @@ type Recovery struct {
 // come: the action is made again from its snapshot, has the same digest, and passes
 // its check. Where that fails the request expires, and its answer says why. A real
 // session's waits until the session is what the card says, which SessionsChanged
-// tells. Where nobody can answer in this run they are left as they are.
+// tells, and so does one whose session isn't open in this run at all. Where nobody can
+// answer in this run they are left as they are. A stop since the gate was made ends
+// what waits, as any other does.
 //
 // Recover itself blocks for the store only; nothing moves before it has returned,
 // nor without a new answer.
@@ -59,8 +64,16 @@ func (g *Gate) Recover(ctx context.Context) (Recovery, error) {
 		return out, nil
 	}
 	for _, r := range out.Open {
-		g.takeUp(g.restoredCall(r.Request))
+		if r.Owner != "" {
+			continue // another bridge asks it
+		}
+		if _, here := g.sessionOf(r.Request); here {
+			g.takeUp(g.restoredCall(r.Request))
+			continue
+		}
+		out.Elsewhere = append(out.Elsewhere, r)
 	}
+	g.watchElsewhere(out.Elsewhere)
 	return out, nil
 }
 
@@ -100,9 +113,8 @@ func (g *Gate) takeUp(c *call) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(g.root)
-	c.cancel = cancel
+	c.cancel, c.epoch = cancel, g.born // a stop before this was adopted is one, too
 	g.book.adopt(c)
-	c.epoch = g.cfg.Lane.Epoch()
 	t := g.turnOf(c.session.Backend)
 	var place chan struct{}
 	if c.session.Mode != ModeReal {
@@ -126,7 +138,11 @@ func (g *Gate) resume(ctx context.Context, c *call, t *turn, place chan struct{}
 		Errf(CodeRequestExpired, "", "the request expired at %s; it was not run", c.expiry.UTC().Format(time.RFC3339)))
 	defer cancel()
 	if place == nil {
-		if err := g.awaitOptIn(wait, c); err != nil {
+		err := g.notStopped(c)
+		if err == nil {
+			err = g.awaitOptIn(wait, c)
+		}
+		if err != nil {
 			return g.cantResume(c, err)
 		}
 		place = t.join()
@@ -188,8 +204,9 @@ func (g *Gate) askAgain(ctx context.Context, c *call) (permit, *plan, Answer, bo
 		return fail(err)
 	}
 	if got.rec.State != RequestPending {
-		// Somebody has ended it: its answer is what is stored.
+		// Somebody has ended it: its answer is what is stored, and what was told of it.
 		g.question.pass()
+		c.again = got.rec.State != RequestExpired
 		return permit{}, nil, storedAnswer(got.rec), false
 	}
 	p, err := g.restore(ctx, c, got.rec)
@@ -205,8 +222,7 @@ func (g *Gate) askAgain(ctx context.Context, c *call) (permit, *plan, Answer, bo
 		asked: g.cfg.Now(), expiry: req.Expiry, boot: g.boot(), digest: req.Digest, row: true,
 		secret: got.secret, claims: got.rec.Claims,
 	}
-	m, a, ok := g.put(ctx, c, req, m)
-	return m, p, a, ok
+	return g.put(ctx, c, req, m, p)
 }
 
 // restore makes a stored request's action again and holds it against everything
@@ -223,16 +239,22 @@ func (g *Gate) restore(ctx context.Context, c *call, rec Record) (*plan, error) 
 	if s != q.Session {
 		return nil, Errf(CodeNotApproved, "session", "its mode, its robot or its opt-in isn't what the card said")
 	}
-	if g.book.goneOn(s.Name) {
+	if rec.GoneOn {
 		return nil, Errf(CodeNotApproved, "session", "another of its calls has run since")
+	}
+	if err := g.mayUse(q.Principal, q.Tool); err != nil {
+		return nil, err
+	}
+	if err := g.rates.allow(g.cfg.Now(), s.Name, q.Tool); err != nil {
+		return nil, err
 	}
 	if err := c.entry.live(true); err != nil {
 		return nil, err
 	}
-	if g.cfg.Lane.Epoch() != c.epoch {
-		return nil, Errf(CodeStopped, "", "a stop came first; it was not run")
+	if err := g.notStopped(c); err != nil {
+		return nil, err
 	}
-	p := &plan{}
+	p := &plan{args: q.Args}
 	if p.policy, err = g.policy(); err != nil {
 		return nil, err
 	}
@@ -260,6 +282,14 @@ func (g *Gate) restore(ctx context.Context, c *call, rec Record) (*plan, error) 
 		return nil, ended(ctx)
 	}
 	return p, nil
+}
+
+// notStopped refuses a call that is older than the last stop.
+func (g *Gate) notStopped(c *call) error {
+	if g.cfg.Lane.Epoch() != c.epoch {
+		return Errf(CodeStopped, "", "a stop came first; it was not run")
+	}
+	return nil
 }
 
 // sameCard compares what a person reads; a drawing may have been too large to keep.

@@ -184,9 +184,6 @@ func TestG47_AChangedWorldExpiresWhatWaited(t *testing.T) {
 		"the schema": {change: func(r *rig) {
 			r.arm.change(func(a *arm) { a.spec.Input = gate.Obj(gate.Opt("to", gate.Num())) })
 		}, says: "NOT_APPROVED"},
-		"the session is gone": {change: func(r *rig) {
-			r.sessions.set(gate.Session{Name: "s"}, gate.Errf(gate.CodeInvalidArgument, "session", "there is no session \"s\""))
-		}, says: "there is no session"},
 		"the session is on another robot": {change: func(r *rig) {
 			r.sessions.set(gate.Session{Name: "s", Mode: gate.ModeSim, Backend: "sim2"}, nil)
 		}, says: "isn't what the card said"},

@@ -35,6 +35,8 @@ type Record struct {
 	// Owner names the other bridge that asks it, in a store that several share; "": it
 	// is this one's. A gate takes up its own only.
 	Owner string
+	// Gone: whoever asked isn't there any more (G49). The gate knows, no store does.
+	Gone bool
 }
 
 // Secret is what whoever has read a request as it stands now holds in hand. The
@@ -80,6 +82,10 @@ type Recovered struct {
 // the disk only; an error other than the named ones (a disk that is full) is
 // INTERNAL, and nothing may be taken to have been stored. Any goroutine may call
 // them; the slices that come out are the caller's, those that go in stay his.
+//
+// The gate alone calls Read, once each time that it asks: every channel shows that one
+// question, so none makes another's yes worthless by looking. Get and Pending change
+// no secret.
 type Requests interface {
 	// Open stores a new request as pending and returns its first secret; the same
 	// id with another digest is INVALID_ARGUMENT.

@@ -15,7 +15,35 @@ func (g *Gate) storedCall(ctx context.Context, id string) (Record, bool) {
 		}
 		return Record{}, false
 	}
-	return r, true
+	return g.unwritten.over(r), true
+}
+
+// successor is the id of the request that stands in the place of another one (G46);
+// "": none does.
+func successor(r Record) string {
+	var v struct {
+		By string `json:"replaced_by"`
+	}
+	if r.State != RequestWithdrawn || json.Unmarshal(r.Answer, &v) != nil {
+		return ""
+	}
+	return v.By
+}
+
+// lastOf follows a request to what stands in its place.
+func (g *Gate) lastOf(ctx context.Context, r Record) Record {
+	for range maxEdits {
+		id := successor(r)
+		if id == "" {
+			break
+		}
+		next, ok := g.storedCall(ctx, id)
+		if !ok || next.Request.Session.Name != r.Request.Session.Name || next.Request.Principal != r.Request.Principal {
+			break
+		}
+		r = next
+	}
+	return r
 }
 
 // replayStored gives a call whose id was used before the answer that is stored
@@ -34,7 +62,7 @@ func (g *Gate) replayStored(ctx context.Context, c *call) (Answer, bool) {
 		return c.refuse(Errf(CodeInvalidArgument, "call_id", "%s is taken by another call", c.id)), true
 	}
 	c.again = true
-	return g.stored(r), true
+	return g.stored(g.lastOf(ctx, r)), true
 }
 
 // storedAnswer is the answer to a call as its request tells it.
@@ -101,16 +129,34 @@ func (a *Answer) decode(b []byte) bool {
 }
 
 // withdrawStored withdraws a request that waits in the store alone.
-func (g *Gate) withdrawStored(ctx context.Context, r Record) (Result, error) {
+func (g *Gate) withdrawStored(r Record, why string) (Result, error) {
 	if r.State != RequestPending {
 		return tellAnswer(g.stored(r)), nil
 	}
-	_, err := guard("requests", func() (struct{}, error) {
-		return struct{}{}, g.cfg.Requests.Finish(ctx, r.Request.CallID, Ending{State: RequestWithdrawn})
+	if why == "" {
+		why = "withdrawn"
+	}
+	a, err := g.endStored(r, verdict{
+		err: Errf(CodeCancelled, "", "%s", clip(why, 512)), approval: ApprovalNone, decision: "withdrawn", state: RequestWithdrawn, reason: why,
 	})
 	if err != nil {
 		return Result{}, err
 	}
-	r.State, r.Answer = RequestWithdrawn, nil
-	return tellAnswer(g.stored(r)), nil
+	return tellAnswer(a), nil
+}
+
+// endStored ends a request that waits in the store alone, with all that any other end
+// of a call leaves behind. One that stands elsewhere by now is an *Error.
+func (g *Gate) endStored(r Record, v verdict) (Answer, error) {
+	c := g.restoredCall(r.Request)
+	c.approval = v.approval
+	a := c.refuse(v.err)
+	if err := g.endRequest(c.id, Ending{State: v.state, Answer: c.complete(a).JSON(), Decider: v.by}, false); err != nil {
+		return Answer{}, err
+	}
+	_ = g.approvalEvent(c, v, Event{Digest: hexOf(c.digest)}, 0) // it has ended; a failing log was reported
+	if v.person {
+		g.fatigue.add(keyOf(c), g.cfg.Now())
+	}
+	return g.finish(c, a), nil
 }

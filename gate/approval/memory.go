@@ -200,7 +200,7 @@ func (m *Memory) Replace(_ context.Context, l gate.Lease, req gate.Request, snap
 	if err != nil {
 		return gate.Secret{}, err
 	}
-	r.rec.Answer = replacedBy(req.CallID)
+	r.rec.Answer, r.rec.Decision = replacedBy(req.CallID), 0
 	m.end(r, gate.RequestWithdrawn, at)
 	return secret, nil
 }

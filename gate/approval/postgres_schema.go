@@ -133,7 +133,7 @@ SELECT seq FROM began`
 
 	pgMoved = `UPDATE requests SET gone_on = true WHERE session = @session::bytea AND home = @home::bytea AND state IN ('pending', 'claimed')`
 
-	pgReplaced = `UPDATE requests SET state = 'withdrawn', answer = @answer, ended = @now::bigint WHERE ` + pgHeld
+	pgReplaced = `UPDATE requests SET state = 'withdrawn', decision = 0, answer = @answer, ended = @now::bigint WHERE ` + pgHeld
 
 	pgFinishOpen = `UPDATE requests SET state = @state::text, answer = @answer, ended = @now::bigint,
   decision = CASE WHEN @state::text = 'rejected' THEN 1 ELSE decision END, decider = CASE WHEN @decider::bytea <> '' THEN @decider::bytea ELSE decider END

@@ -127,7 +127,7 @@ WHERE r.id = @id AND o.seq < r.seq AND o.state IN ('pending', 'claimed')`
 
 	sqlMoved = `INSERT OR IGNORE INTO overtaken (id) SELECT id FROM requests WHERE session = @session AND state IN ('pending', 'claimed')`
 
-	sqlReplaced = `UPDATE requests SET state = 'withdrawn', answer = @answer, ended = @now WHERE ` + sqlHeld
+	sqlReplaced = `UPDATE requests SET state = 'withdrawn', decision = 0, answer = @answer, ended = @now WHERE ` + sqlHeld
 
 	sqlFinishOpen = `UPDATE requests SET state = @state, answer = @answer, ended = @now, decision = CASE WHEN @state = 'rejected' THEN 1 ELSE decision END,
   decider = CASE WHEN @decider <> '' THEN @decider ELSE decider END

@@ -121,7 +121,12 @@ func earlier(a, b time.Time) time.Time {
 
 // replacedBy is the answer of a request in whose place another one stands.
 func replacedBy(id string) []byte {
-	b, err := json.Marshal(map[string]string{"status": string(gate.StatusCancelled), "code": string(gate.CodeCancelled), "text": "replaced by the request " + id})
+	b, err := json.Marshal(struct {
+		Status gate.Status `json:"status"`
+		Code   gate.Code   `json:"code"`
+		Text   string      `json:"text"`
+		By     string      `json:"replaced_by"`
+	}{gate.StatusCancelled, gate.CodeCancelled, "replaced by the request " + id, id})
 	if err != nil { // strings only
 		return nil
 	}
