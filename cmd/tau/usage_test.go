@@ -65,7 +65,7 @@ func TestSimFlagsThatMakeNoSense(t *testing.T) {
 		{sim("--approve-from", "tui"), "--approve-from tui isn't built yet"},
 		{sim("--approve-from", "web"), "--approve-from web isn't built yet"},
 		{sim("--approve-from", "telegram"), "--approve-from telegram isn't built yet"},
-		{sim("--approve-from", "everyone"), "want terminal or none"},
+		{sim("--approve-from", "everyone"), "want terminal or attach or none"},
 		{sim("--clock", "slow"), "want real or fast"},
 		{sim("--seed", "-1"), "--seed"},
 		{sim("--seed", "NaN"), "--seed"},

@@ -177,3 +177,9 @@ func (c *Candidate) Err() error {
 	<-c.done
 	return c.err
 }
+
+// PairingID is the ID of the Enrol statement, without parameters, that opens a pairing.
+const PairingID = "pairing"
+
+// ErrNotEnrolled says that the operator hasn't signed a candidate's entry.
+var ErrNotEnrolled error = refuse(ReasonNotEnrolled, "whoever opened the pairing hasn't confirmed the device")

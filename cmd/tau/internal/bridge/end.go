@@ -77,9 +77,7 @@ func (h *Host) release() error {
 	if h.asked != nil {
 		e.step("the requests", plain(h.asked.Close))
 	}
-	if h.token != "" {
-		e.step("the token's file", plain(func() error { return removed(h.token) }))
-	}
+	e.step("the tokens' files", plain(h.tokens.end))
 	if h.sink != nil {
 		text := h.describe("ended")
 		for _, err := range e.errs {

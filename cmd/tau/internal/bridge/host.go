@@ -2,10 +2,8 @@ package bridge
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -45,6 +43,7 @@ type Setup struct {
 	// Open, if set, is called once the data folder is ours, and says who approves and
 	// who is told what happens; nil: nobody.
 	Open     func(dir string) (gate.Approver, Watcher, error)
+	Outside  Outside      // whether answers from outside of this process count
 	Listener net.Listener // of MCP over HTTP; nil: off. The host owns it.
 	Stdio    bool         // MCP for one client on streams; Listener is nil
 	MCPWait  time.Duration
@@ -77,8 +76,11 @@ type Host struct {
 	mounts  []*mount.Server
 	control *control.Server
 	mcp     *mcp.Server
-	token   string
+	tokens  tokens
+	token   string // the file of the first one
 	serving sync.WaitGroup
+
+	operator *operatorSide
 }
 
 // Start takes the data folder and starts everything. After an error nothing is
@@ -103,16 +105,25 @@ func Start(s Setup) (h *Host, err error) {
 	if h.asked, err = openRequests(h.dir.Join("bridge.db"), s.Now); err != nil {
 		return h, err
 	}
-	var approver gate.Approver
-	if s.Open != nil {
-		if approver, h.sink.watch, err = s.Open(h.dir.Path()); err != nil {
-			return h, err
-		}
-	}
-	if err = h.build(approver); err != nil {
+	if err = h.openOperatorSide(); err != nil {
 		return h, err
 	}
-	if h.control, err = control.Listen(datadir.Socket(h.dir.Path()), h.stop); err != nil {
+	var approver gate.Approver
+	watch := watchers{h.operator.outcomes}
+	if s.Open != nil {
+		var w Watcher
+		if approver, w, err = s.Open(h.dir.Path()); err != nil {
+			return h, err
+		}
+		if w != nil {
+			watch = append(watch, w)
+		}
+	}
+	h.sink.watch = watch
+	if err = h.build(h.openDesk(approver)); err != nil {
+		return h, err
+	}
+	if h.control, err = control.Listen(datadir.Socket(h.dir.Path()), h.stop, socket{h}); err != nil {
 		return h, err
 	}
 	if err = h.prepareMCP(); err != nil {
@@ -215,28 +226,23 @@ func (h *Host) stop(ctx context.Context, kind gate.StopKind, reason string) []ga
 // prepareMCP makes the server of MCP over HTTP for one client, whose token lies in a
 // file of mode 0600 and changes with each start.
 func (h *Host) prepareMCP() error {
+	if err := h.clearTokens(); err != nil {
+		return err
+	}
 	if h.setup.Stdio {
-		return h.newMCP(&mcp.TokenTable{}) // no token opens anything
+		return h.newMCP() // no token opens anything
 	}
 	if h.setup.Listener == nil {
 		return nil
 	}
-	token, err := mcp.NewToken(rand.Reader, Agent, h.setup.Session)
-	if err != nil {
-		return err
-	}
 	h.token = h.dir.Join("mcp.token")
-	if err := os.Remove(h.token); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removed(h.token); err != nil {
 		return fmt.Errorf("mcp token: %w", err)
 	}
-	if err := mcp.SaveToken(h.token, token); err != nil {
+	if _, err := h.tokens.issue(Agent, h.setup.Session, h.token); err != nil {
 		return err
 	}
-	tokens := &mcp.TokenTable{}
-	if err := tokens.Add(token); err != nil {
-		return err
-	}
-	return h.newMCP(tokens)
+	return h.newMCP()
 }
 
 // serveMCP begins to serve over HTTP, where that is wanted. On streams it is the
@@ -253,9 +259,9 @@ func (h *Host) serveMCP() {
 	})
 }
 
-func (h *Host) newMCP(tokens *mcp.TokenTable) (err error) {
+func (h *Host) newMCP() (err error) {
 	h.mcp, err = mcp.New(mcp.Options{
-		Caller: h.Gate, Tokens: tokens, Version: h.setup.Version, Logger: h.Log, Wait: h.setup.MCPWait,
+		Caller: h.Gate, Tokens: &h.tokens.table, Version: h.setup.Version, Logger: h.Log, Wait: h.setup.MCPWait,
 		Instructions: instructions,
 	})
 	return err

@@ -88,7 +88,10 @@ func (r *run) start(begin func() (*Host, error)) (*Host, error) {
 		select {
 		case s := <-ch:
 			var bad *robot.Error
+			var own *exit.Error
 			switch {
+			case errors.As(s.err, &own):
+				return nil, own
 			case errors.As(s.err, &bad) && bad.Code == robot.CodeInvalidArgument:
 				return nil, exit.Filef("", "%w", s.err) // robot, scene or faults can't be simulated or planned for
 			case s.err != nil:
@@ -308,13 +311,15 @@ func (r *run) announce() {
 	b.WriteString(leftNotice(r.host.left))
 	switch {
 	case r.Stdio:
-		b.WriteString(stdioNotice)
+		b.WriteString(r.host.stdioNotice() + r.host.outsideNotice(true))
 	case r.Script != nil:
+		b.WriteString(r.host.outsideNotice(false))
 	case r.console.prompt.Interactive():
+		b.WriteString(r.host.outsideNotice(false))
 		r.console.prompt.Print(b.String() + "help lists what can be typed; stop and estop act at once\n")
 		return
 	default:
-		b.WriteString("standard input is no terminal: lines are read from it, and nobody can approve here\n")
+		b.WriteString("standard input is no terminal: lines are read from it, and nobody can approve here\n" + r.host.outsideNotice(true))
 	}
 	for l := range strings.Lines(b.String()) {
 		fmt.Fprintf(r.Err, "tau: %s", l)

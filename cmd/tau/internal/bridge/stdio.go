@@ -12,7 +12,13 @@ import (
 )
 
 // stdioNotice is what a person reads of a bridge on its client's streams.
-const stdioNotice = "MCP on standard input and output; nobody can approve in this run, and no approver reads the terminal that an MCP client runs in\n"
+func (h *Host) stdioNotice() string {
+	l := h.setup.Settings.Lang()
+	if h.answerable() {
+		return l.StdioAttach() + "\n"
+	}
+	return l.StdioNobody() + "\n"
+}
 
 // serveStdio is the front end of an MCP client that started this process. It ends
 // when the client closes its side, which is how such a client ends a server, when it

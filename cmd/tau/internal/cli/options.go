@@ -10,6 +10,7 @@ import (
 
 	"github.com/tau-robot/tau/cmd/tau/internal/datadir"
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+	"github.com/tau-robot/tau/gate/approver/signed"
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -24,7 +25,8 @@ type bridgeFlags struct {
 	session, dataDir string
 	mcp, listen      string
 	mcpWait          time.Duration
-	approveFrom      string
+	approveFrom      string // "": attach if a key is trusted, else none
+	operatorKey      string
 	rehearse         bool
 	script           string
 	json             bool
@@ -48,7 +50,8 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 	f.StringVar(&b.mcp, "mcp", "http", "MCP: http on loopback, stdio (an MCP client started this process), or off (a script's default)")
 	f.StringVar(&b.listen, "listen", "127.0.0.1:0", "loopback address of MCP over HTTP; port 0 takes a free one")
 	f.DurationVar(&b.mcpWait, "mcp-wait", mcpWaitDefault, "how long an MCP call that moves something is held before it is answered pending")
-	f.StringVar(&b.approveFrom, "approve-from", "terminal", "who approves: terminal, or none (the default of a script and of --mcp stdio); tui, web and telegram aren't built yet")
+	f.StringVar(&b.approveFrom, "approve-from", "terminal", "who approves: terminal, attach (only 'tau robot approvals attach' elsewhere; the default of --mcp stdio once a key is trusted), or none (the default of a script); tui, web and telegram aren't built yet")
+	f.StringVar(&b.operatorKey, "operator-key", "", "id of the operator's key to trust from now on, as 'tau robot approvals init' prints it")
 	f.StringVar(&b.script, "script", "", "run JSON lines of tool calls from FILE, or - for standard input, and exit")
 	f.BoolVar(&b.json, "json", false, "answers as JSON lines on standard output, people's text on standard error")
 	f.StringVar(&b.clock, "clock", "real", "simulated time: real, or fast (as fast as the machine can, same results)")
@@ -118,8 +121,15 @@ func (b *bridgeFlags) check() error {
 	if err := oneOf("mcp", b.mcp, []string{"http", "stdio", "off"}); err != nil {
 		return err
 	}
-	if err := oneOf("approve-from", b.approveFrom, []string{"terminal", "none"}, "tui", "web", "telegram"); err != nil {
+	if err := oneOf("approve-from", b.approveFrom, []string{"terminal", "attach", "none"}, "tui", "web", "telegram"); err != nil {
 		return err
+	}
+	if b.operatorKey != "" {
+		id, err := signed.ParseKeyID(b.operatorKey)
+		if err != nil {
+			return exit.Usagef("--operator-key: %w", err)
+		}
+		b.operatorKey = id
 	}
 	if err := oneOf("clock", b.clock, []string{"real", "fast"}); err != nil {
 		return err
@@ -151,10 +161,10 @@ func (b *bridgeFlags) checkStdio() error {
 		return exit.Usagef("--listen is about MCP over HTTP; --mcp stdio listens nowhere")
 	case b.set("approve-from") && b.approveFrom == "terminal":
 		return exit.Usagef("--approve-from terminal with --mcp stdio: no approver reads the terminal that an MCP client runs in, " +
-			"because standard input and output are the client's and what it runs could type the answers; there is none")
+			"because standard input and output are the client's and what it runs could type the answers; answer with 'tau robot approvals attach' in another one")
 	}
 	if !b.set("approve-from") {
-		b.approveFrom = "none"
+		b.approveFrom = ""
 	}
 	return nil
 }

@@ -1,17 +1,18 @@
 // Package control is the bridge's control socket: a Unix socket of mode 0600 in
 // the data folder, over which the same user's other processes can stop the robot
-// while everything else is busy, and nothing more. It has no verb that could
-// start, approve or change anything, and it never must: what gives power needs
-// the operator's key (G34).
+// while everything else is busy, see what waits, and take power away: reject and
+// revoke. What gives power (approve, opt in, enrol, open a session) is carried here
+// too, but only as a statement signed with an enrolled key, which an Operator checks;
+// this package knows no key and can't tell a good signature from a bad one (G34).
 //
-// One connection carries one line each way: {"verb":"stop","reason":"…"} or
-// {"verb":"estop"} or the bare word, and a Reply. It imports gate for the stop's
-// verdict and must never import a package that can approve.
+// One connection carries one line with a Request, or the bare word stop or estop, and
+// one line with a Reply, or several from the verbs that go on (verbs.go). A stop acts
+// before anything else is looked at, malformed or not. It imports gate for its data
+// types and must never import a package that can approve.
 package control
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,27 +30,13 @@ import (
 )
 
 const (
-	maxLine     = 4096            // bytes of a request
-	maxReply    = 1 << 20         // bytes of a reply
+	maxLine     = 16 << 10        // bytes of a request; a signed statement fits
+	maxReply    = 32 << 20        // bytes of a reply
 	maxDrain    = 1 << 16         // bytes read and dropped after the reply
 	lineTimeout = 2 * time.Second // a peer that connects and says nothing
 	maxPeers    = 64              // connections at once; for one more, the oldest without a whole line goes
 	maxReason   = 256             // bytes of a reason
 )
-
-// Request is what a peer sends.
-type Request struct {
-	Verb   string `json:"verb"` // "stop" or "estop"
-	Reason string `json:"reason,omitempty"`
-}
-
-// Reply is what it gets.
-type Reply struct {
-	OK       bool               `json:"ok"`
-	Code     gate.Code          `json:"code,omitempty"`
-	Text     string             `json:"text,omitempty"`
-	Verdicts []gate.StopVerdict `json:"verdicts"`
-}
 
 // Stop stops every backend of the bridge and says what is known of it.
 type Stop func(ctx context.Context, kind gate.StopKind, reason string) []gate.StopVerdict
@@ -57,6 +44,7 @@ type Stop func(ctx context.Context, kind gate.StopKind, reason string) []gate.St
 // Server serves the socket.
 type Server struct {
 	stop   Stop
+	op     Operator
 	l      *net.UnixListener
 	path   string
 	dir    *os.File // the folder, kept open where the path is too long for a socket
@@ -70,8 +58,8 @@ type Server struct {
 // Listen makes the socket and serves it until Close. The caller holds the data
 // folder's lock, so that a socket which lies there is a dead bridge's and is
 // replaced. Peers of another user are refused; root is let through, since it may
-// do anything anyway.
-func Listen(path string, stop Stop) (*Server, error) {
+// do anything anyway. op may be nil: then there is nothing but stop and estop.
+func Listen(path string, stop Stop, op Operator) (*Server, error) {
 	if st, err := os.Lstat(path); err == nil {
 		if st.Mode().Type() != os.ModeSocket {
 			return nil, fmt.Errorf("control socket: %s is there and is not a socket", path)
@@ -94,7 +82,7 @@ func Listen(path string, stop Stop) (*Server, error) {
 	l.SetUnlinkOnClose(false) // the address may be a /proc name
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		stop: stop, l: l, path: path, dir: dir, uid: os.Geteuid(),
+		stop: stop, op: op, l: l, path: path, dir: dir, uid: os.Geteuid(),
 		ctx: ctx, cancel: cancel,
 	}
 	s.wg.Add(1)
@@ -149,13 +137,7 @@ func (s *Server) serve(c *net.UnixConn) {
 	defer func() { _ = c.Close() }()
 	unblock := context.AfterFunc(s.ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
 	defer unblock()
-	reply := s.answer(c)
-	b, err := json.Marshal(reply)
-	if err != nil {
-		return
-	}
-	_ = c.SetWriteDeadline(time.Now().Add(lineTimeout))
-	if _, err := c.Write(append(b, '\n')); err != nil {
+	if !s.answer(c) {
 		return
 	}
 	// Closing with bytes unread resets the connection, and the peer might lose
@@ -167,16 +149,32 @@ func (s *Server) serve(c *net.UnixConn) {
 	}
 }
 
-func (s *Server) answer(c *net.UnixConn) Reply {
+// send writes one reply; false: the peer is gone or takes nothing.
+func send(c *net.UnixConn, r Reply) bool {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return false
+	}
+	_ = c.SetWriteDeadline(time.Now().Add(lineTimeout))
+	_, err = c.Write(append(b, '\n'))
+	return err == nil
+}
+
+func refusal(format string, args ...any) Reply {
+	return Reply{Code: gate.CodeInvalidArgument, Text: fmt.Sprintf(format, args...)}
+}
+
+// answer reads the peer's request and answers it; false: there is nobody to answer.
+func (s *Server) answer(c *net.UnixConn) bool {
 	uid, err := peerUID(c)
 	if err != nil {
-		return Reply{Code: gate.CodeInvalidArgument, Text: "who asks can't be known: " + err.Error()}
+		return send(c, refusal("who asks can't be known: %s", err))
 	}
 	if !mayUse(uid, s.uid) {
-		return Reply{Code: gate.CodeInvalidArgument, Text: fmt.Sprintf("user %d may not use the bridge of user %d", uid, s.uid)}
+		return send(c, refusal("user %d may not use the bridge of user %d", uid, s.uid))
 	}
 	_ = c.SetReadDeadline(time.Now().Add(lineTimeout))
-	line, err := bufio.NewReader(io.LimitReader(c, maxLine)).ReadSlice('\n')
+	line, err := bufio.NewReaderSize(io.LimitReader(c, maxLine), maxLine).ReadSlice('\n')
 	var req Request
 	if err == nil || errors.Is(err, io.EOF) {
 		req, err = parse(line)
@@ -187,9 +185,12 @@ func (s *Server) answer(c *net.UnixConn) Reply {
 		// A malformed stop still stops (G6).
 		verb := looseVerb(line)
 		if verb == "" {
-			return Reply{Code: gate.CodeInvalidArgument, Text: err.Error()}
+			return send(c, refusal("%s", err))
 		}
 		req = Request{Verb: verb, Reason: clip("malformed: " + strings.ToValidUTF8(err.Error(), "\uFFFD"))}
+	}
+	if !req.stops() {
+		return s.serveVerb(c, req)
 	}
 	s.peers.act(c)
 	defer s.peers.acted(c)
@@ -198,10 +199,10 @@ func (s *Server) answer(c *net.UnixConn) Reply {
 		kind = gate.StopEmergency
 	}
 	// Not the server's context: closing the server must not end a stop.
-	return Reply{OK: true, Verdicts: s.stop(context.WithoutCancel(s.ctx), kind, req.Reason)}
+	return send(c, Reply{OK: true, Verdicts: s.stop(context.WithoutCancel(s.ctx), kind, req.Reason)})
 }
 
-// mayUse reports whether a user may stop the bridge of another: its own, and root.
+// mayUse reports whether a user may use the bridge of another: its own, and root.
 func mayUse(peer, owner int) bool { return peer == owner || peer == 0 }
 
 // loose finds a stop's verb in a line that isn't a proper request: a bare word at
@@ -218,74 +219,12 @@ func looseVerb(line []byte) (verb string) {
 	return verb
 }
 
-func parse(line []byte) (Request, error) {
-	line = bytes.TrimSpace(line)
-	var req Request
-	if w := string(line); w == string(gate.StopControlled) || w == string(gate.StopEmergency) {
-		return Request{Verb: w}, nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&req); err != nil {
-		return req, fmt.Errorf(`want one line {"verb":"stop"|"estop","reason":"…"}: %w`, err)
-	}
-	if dec.More() {
-		return req, errors.New("one request a connection: there is data after the first")
-	}
-	if req.Verb != string(gate.StopControlled) && req.Verb != string(gate.StopEmergency) {
-		return req, fmt.Errorf("verb %q: this socket knows only stop and estop", clip(req.Verb))
-	}
-	req.Reason = clip(strings.ToValidUTF8(req.Reason, "\uFFFD"))
-	return req, nil
-}
-
 // clip bounds a peer's text: a reason too long must not keep a stop from working.
 func clip(s string) string {
 	if len(s) <= maxReason {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxReason], "") + "…"
-}
-
-// ErrNoBridge says that no bridge serves the socket.
-var ErrNoBridge = errors.New("no bridge runs there")
-
-// Send asks the bridge at path to stop and waits for its reply.
-func Send(ctx context.Context, path string, req Request) (Reply, error) {
-	addr, dir, err := address(path)
-	if err != nil {
-		return Reply{}, err
-	}
-	if dir != nil {
-		defer func() { _ = dir.Close() }()
-	}
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", addr)
-	if err != nil {
-		return Reply{}, fmt.Errorf("%w (%s): %w", ErrNoBridge, path, err)
-	}
-	defer func() { _ = c.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
-	req.Reason = clip(req.Reason)
-	b, err := json.Marshal(req)
-	if err != nil {
-		return Reply{}, fmt.Errorf("control socket: %w", err)
-	}
-	if _, err := c.Write(append(b, '\n')); err != nil {
-		return Reply{}, fmt.Errorf("control socket: %w", err)
-	}
-	line, err := bufio.NewReader(io.LimitReader(c, maxReply)).ReadBytes('\n')
-	if err != nil {
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
-		return Reply{}, fmt.Errorf("control socket: the stop was sent, no verdict came back: %w", err)
-	}
-	var reply Reply
-	if err := json.Unmarshal(line, &reply); err != nil {
-		return Reply{}, fmt.Errorf("control socket: %w", err)
-	}
-	return reply, nil
 }
 
 // maxSocketPath is one less than the smallest sun_path in use (104 on macOS).

@@ -30,7 +30,7 @@ func serve(t *testing.T, path string) chan asked {
 	s, err := Listen(path, func(_ context.Context, k gate.StopKind, reason string) []gate.StopVerdict {
 		got <- asked{k, reason}
 		return []gate.StopVerdict{{Backend: "sim", Commanded: "yes", Acknowledged: "yes", Stationary: "yes"}}
-	})
+	}, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return got
@@ -161,7 +161,7 @@ func TestADeadBridgesSocketIsReplacedAnythingElseIsNot(t *testing.T) {
 
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err = Listen(file, nil)
+	_, err = Listen(file, nil, nil)
 	require.ErrorContains(t, err, "not a socket")
 }
 

@@ -1,0 +1,146 @@
+package control
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/tau-robot/tau/gate"
+)
+
+// Reply is what a peer gets, one line of JSON.
+type Reply struct {
+	OK       bool               `json:"ok"`
+	Code     gate.Code          `json:"code,omitempty"`
+	Text     string             `json:"text,omitempty"`
+	Verdicts []gate.StopVerdict `json:"verdicts,omitempty"` // of a stop
+
+	Requests []Item     `json:"requests,omitempty"` // of list, and show: the one
+	Grants   []Grant    `json:"grants,omitempty"`
+	Routines []Routine  `json:"routines,omitempty"`
+	Keys     []Key      `json:"keys,omitempty"`
+	Problems []string   `json:"problems,omitempty"` // files among the keys that count for nothing
+	Sessions []Opened   `json:"sessions,omitempty"`
+	Nonce    *Challenge `json:"nonce,omitempty"`
+	Event    *Event     `json:"event,omitempty"`   // of events
+	Pairing  *Pairing   `json:"pairing,omitempty"` // of pair
+	Token    string     `json:"token,omitempty"`   // of session: the file of the bearer token
+}
+
+// Item is a request as it is told. It has all that a card shows.
+type Item struct {
+	CallID    string            `json:"call_id"`
+	Tool      string            `json:"tool"`
+	Tier      int               `json:"tier"`
+	Args      string            `json:"arguments"` // JSON
+	Effect    string            `json:"effect"`
+	Session   gate.Session      `json:"session"`
+	Principal string            `json:"principal"`
+	Origin    string            `json:"origin"`
+	Digest    string            `json:"digest"` // 64 hex digits
+	Card      gate.Card         `json:"card"`
+	Asked     time.Time         `json:"asked,omitzero"`
+	Expires   time.Time         `json:"expires,omitzero"`
+	State     gate.RequestState `json:"state,omitempty"`
+	Decider   string            `json:"decider,omitempty"`
+	Open      bool              `json:"open"` // it is the question that is asked now
+}
+
+// ItemOf tells a request.
+func ItemOf(r gate.Request) Item {
+	return Item{
+		CallID: r.CallID, Tool: r.Tool, Tier: int(r.Tier.Number()), Args: string(r.Args), Effect: r.Effect,
+		Session: r.Session, Principal: r.Principal, Origin: r.Origin, Digest: hex.EncodeToString(r.Digest[:]),
+		Card: r.Card.Clone(), Asked: r.Asked, Expires: r.Expiry,
+	}
+}
+
+// Request returns the request that an item tells; false: it isn't one.
+func (i Item) Request() (gate.Request, bool) {
+	r := gate.Request{
+		CallID: i.CallID, Tool: i.Tool, Args: json.RawMessage(i.Args), Effect: i.Effect, Session: i.Session,
+		Principal: i.Principal, Origin: i.Origin, Card: i.Card.Clone(), Asked: i.Asked, Expiry: i.Expires,
+	}
+	for _, t := range []gate.Tier{gate.TierRead, gate.TierWrite, gate.TierPhysical} {
+		if int(t.Number()) == i.Tier {
+			r.Tier = t
+		}
+	}
+	b, err := hex.DecodeString(i.Digest)
+	if err != nil || len(b) != len(r.Digest) || !r.Tier.Valid() {
+		return gate.Request{}, false
+	}
+	copy(r.Digest[:], b)
+	return r, true
+}
+
+// Challenge is a nonce with what it is good for.
+type Challenge struct {
+	Nonce   string    `json:"nonce"`
+	Expires time.Time `json:"expires"`
+	Request *Item     `json:"request,omitempty"` // of approve
+}
+
+// Event is a change of the open question.
+type Event struct {
+	Kind    string `json:"kind"`              // "open", "closed"; "attached" comes first, once
+	Request *Item  `json:"request,omitempty"` // of open
+	CallID  string `json:"call_id,omitempty"` // of closed
+	How     string `json:"how,omitempty"`     // of closed: "approved", "rejected", "timeout", "withdrawn", "stopped"; "": not known
+	By      string `json:"by,omitempty"`
+	Text    string `json:"text,omitempty"`
+}
+
+// Grant is a grant as it is told.
+type Grant struct {
+	ID        string    `json:"id"`
+	Value     string    `json:"value"`
+	Principal string    `json:"principal"`
+	Session   string    `json:"session"`
+	Reason    string    `json:"reason"`
+	Card      string    `json:"card"` // the call id of the card that made it
+	Decider   string    `json:"decider"`
+	Granted   time.Time `json:"granted"`
+	Expires   time.Time `json:"expires"`
+}
+
+// Routine is a registered routine as it is told.
+type Routine struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Principal string    `json:"principal"`
+	Session   string    `json:"session"`
+	Firings   int       `json:"firings_left"`
+	Expires   time.Time `json:"expires"`
+}
+
+// Key is an enrolled key as it is told.
+type Key struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Kind    string    `json:"kind"`
+	Created time.Time `json:"created"`
+	Revoked time.Time `json:"revoked,omitzero"`
+	Root    bool      `json:"root,omitempty"` // the operator's own, which signs the others
+}
+
+// Opened is a session as it is told.
+type Opened struct {
+	Name    string    `json:"name"`
+	Mode    string    `json:"mode"`
+	Created time.Time `json:"created"`
+	OptIn   string    `json:"opt_in,omitempty"`
+	Expires time.Time `json:"opt_in_expires,omitzero"`
+	Tokens  []string  `json:"tokens,omitempty"` // ids of the bearer tokens that open it
+}
+
+// Pairing is how far a pairing is.
+type Pairing struct {
+	Code    string    `json:"code,omitempty"` // to be typed at the device
+	Expires time.Time `json:"expires,omitzero"`
+	// who came with the code
+	Name   string `json:"name,omitempty"`
+	Public []byte `json:"public_key,omitempty"`
+	// Enrolled: it is done.
+	Enrolled bool `json:"enrolled,omitempty"`
+}
