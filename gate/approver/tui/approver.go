@@ -1,0 +1,216 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/approver/card"
+	"github.com/tau-robot/tau/gate/approver/terminal"
+	"github.com/tau-robot/tau/gate/words"
+)
+
+// Arming is how long after the card's end was shown a yes still doesn't count.
+const Arming = terminal.Arming
+
+// ReasonClosed is recorded of a question whose screen was left.
+const ReasonClosed gate.Reason = "the screen was closed"
+
+// How a screen is left that isn't left by a person's q.
+var (
+	ErrInterrupted = errors.New("interrupted (ctrl-C): stopped in a controlled way")
+	ErrHangup      = errors.New("interrupted (the terminal is gone): stopped in a controlled way")
+)
+
+// Options are what a screen is made of.
+type Options struct {
+	Terminal Terminal // nil: there is none, and every question is void
+	Lang     words.Lang
+	ASCII    bool   // drawings of plain characters
+	Term     string // the terminal's type, TERM
+	Robot    string
+	Mode     gate.Mode
+	Now      func() time.Time // nil: time.Now
+	Log      *slog.Logger     // nil: nothing is logged
+}
+
+// Bridge is what a screen shows and does beside asking. Each part may be nil.
+type Bridge struct {
+	// Stop stops everything at once and says what is known of it. It is called on a
+	// goroutine of its own, any number of times at once.
+	Stop func(kind gate.StopKind) []gate.StopVerdict
+	// Open lists the requests that wait for an answer.
+	Open func(ctx context.Context) ([]gate.Record, error)
+	// State reads the robot's state.
+	State func(ctx context.Context) State
+	// Earlier gives the events of this session from before, oldest first. It may take
+	// long; the screen doesn't wait for it.
+	Earlier func(ctx context.Context) []gate.Event
+	// Hold stops what moves and keeps everything at rest until it is released.
+	Hold func() (release func())
+	// Suspend suspends this process and returns when it goes on: ctrl-Z.
+	Suspend func() error
+}
+
+// TUI is a gate.Approver with a screen. Decide, Event, Motion and Suspend may be
+// called from any goroutine, before Run as well; what is asked then waits for it.
+// Make one with New.
+type TUI struct {
+	o      Options
+	bridge Bridge
+	board  *board
+	turn   chan struct{}
+	ending chan struct{}
+	begun  chan struct{}
+	once   struct{ ending, begun sync.Once }
+	acts   sync.WaitGroup // stops and suspensions under way
+	stops  chan struct{}  // bounds them
+
+	program    programHolder
+	suspending sync.Mutex
+}
+
+var _ gate.Approver = (*TUI)(nil)
+
+// stopsAtOnce is how many stops may be waited for at once; each is the same as the
+// others, so that more of them would do nothing more.
+const stopsAtOnce = 8
+
+// New makes a screen; nothing is shown before Run.
+func New(o Options) *TUI {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &TUI{
+		o: o, board: newBoard(), turn: make(chan struct{}, 1), ending: make(chan struct{}), begun: make(chan struct{}),
+		stops: make(chan struct{}, stopsAtOnce),
+	}
+}
+
+// Bind says what the screen stands before. It is to be called once, before Run.
+func (t *TUI) Bind(b Bridge) { t.bridge = b }
+
+// Name returns "tui".
+func (*TUI) Name() string { return "tui" }
+
+// Ending is closed when the screen is being left, whoever leaves it.
+func (t *TUI) Ending() <-chan struct{} { return t.ending }
+
+// Begun is closed once the screen has been set up.
+func (t *TUI) Begun() <-chan struct{} { return t.begun }
+
+// Decide shows the card and waits for a person's answer. It approves on y, e or the
+// Approve button, pressed by itself at least Arming after the card's end had been
+// written to the terminal, at the size that the terminal has then, and before the
+// request expires. What comes too early, together with other keys or out of a paste
+// is no answer, and the card stays. n, h, Esc and the Reject button refuse. When ctx
+// ends the card is taken away. One question is asked at a time; others wait.
+func (t *TUI) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
+	if t.o.Terminal == nil {
+		return gate.Word{Decision: gate.Void, Reason: terminal.ReasonNotInteractive}, nil
+	}
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return ended(ctx), nil
+	}
+	q := &question{
+		req: req.Clone(), lines: card.Lines(t.o.Lang, req), drawn: readRehearsal(req.Card.Data), word: make(chan gate.Word, 1),
+	}
+	if !t.board.put(q) {
+		return gate.Word{Decision: gate.Void, Reason: ReasonClosed}, nil
+	}
+	defer t.board.take(q)
+	t.board.refresh()
+	select {
+	case <-ctx.Done():
+	case w := <-q.word:
+		if ctx.Err() == nil { // else the question was no longer open
+			return w, nil
+		}
+	}
+	t.tell(t.o.Lang.TUIClosed(gate.Escape(req.Tool), t.why(ctx)))
+	return ended(ctx), nil
+}
+
+// ended says how a question ended that nobody answered.
+func ended(ctx context.Context) gate.Word {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return gate.Word{Decision: gate.TimedOut, Reason: terminal.ReasonTimeout}
+	}
+	return gate.Word{Decision: gate.Rejected, Reason: terminal.ReasonWithdrawn}
+}
+
+// why says it to the person.
+func (t *TUI) why(ctx context.Context) string {
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, context.DeadlineExceeded):
+		return t.o.Lang.TUINobody()
+	case errors.Is(cause, context.Canceled):
+		return t.o.Lang.TUIWithdrawn()
+	}
+	return t.o.Lang.TUIWithdrawn() + ": " + gate.Escape(cause.Error())
+}
+
+// tell puts a line of our own among the events.
+func (t *TUI) tell(line string) {
+	stamped := stamp(t.o.Now()) + line
+	t.board.change(func() { t.board.events.add(stamped, "", nil) })
+}
+
+// leave ends the screen. The open question is refused in the way that is given; the
+// first to leave says how.
+func (t *TUI) leave(d gate.Decision, why gate.Reason, err error) {
+	t.board.close(d, why, err)
+	t.once.ending.Do(func() { close(t.ending) })
+}
+
+// act is a key that acts by itself, on the goroutine that reads the terminal.
+func (t *TUI) act(k key) {
+	switch {
+	case k.kind == keyInterrupt:
+		t.leave(gate.Rejected, terminal.ReasonInterrupted, ErrInterrupted)
+	case k.kind == keyEnd:
+		t.leave(gate.Rejected, terminal.ReasonEOF, nil)
+	case k.kind == keySuspend:
+		if t.bridge.Suspend != nil {
+			t.acts.Go(func() { t.Suspend(t.bridge.Suspend) })
+		}
+	case k.r == estopKey:
+		t.stop(gate.StopEmergency)
+	default:
+		t.stop(gate.StopControlled)
+	}
+}
+
+// stop sends a stop and tells what is known of it. It doesn't wait for it.
+func (t *TUI) stop(kind gate.StopKind) {
+	if t.bridge.Stop == nil {
+		return
+	}
+	select {
+	case t.stops <- struct{}{}:
+	default:
+		return // as many are under way as make a difference
+	}
+	t.acts.Go(func() {
+		defer func() { <-t.stops }()
+		verdicts := t.bridge.Stop(kind)
+		for _, v := range verdicts {
+			t.tell(t.o.Lang.TUIStopped(gate.Escape(v.Backend), v.Commanded, v.Acknowledged, v.Stationary))
+		}
+	})
+	if kind == gate.StopEmergency {
+		t.tell(t.o.Lang.TUIEStopSent())
+	} else {
+		t.tell(t.o.Lang.TUIStopSent())
+	}
+}
