@@ -19,7 +19,7 @@ const (
 	maxID   = 256     // bytes of an id
 )
 
-// call is one line of a script.
+// call is one call of a script.
 type call struct {
 	id   string
 	tool string
@@ -42,34 +42,73 @@ type lineError struct {
 func (e *lineError) Error() string { return fmt.Sprintf("line %d: %s", e.number, e.text) }
 
 // parse reads one line: an object with tool and perhaps arguments and id, nothing
-// else, each once; or the bare word stop or estop. With an error comes what was
-// read of the call before it, for the answer's id.
-func parse(number int, line []byte) (call, error) {
+// else, each once; an array of such objects, which is a batch; or the bare word stop or
+// estop. With an error comes what was read of the last call before it, for the
+// answer's id.
+func parse(number int, line []byte) ([]call, error) {
 	line = bytes.TrimSpace(line)
 	word := call{tool: string(line)}
 	if word.isStop() {
-		return word, nil
+		return []call{word}, nil
 	}
-	c, err := parseObject(line)
+	calls, err := parseCalls(line)
 	if err == nil {
-		return c, nil
+		return calls, nil
 	}
 	le := &lineError{number: number, text: err.Error()}
 	le.stop = stopscan.In(stopscan.Script(), line)
-	return c, le
+	if len(calls) > 1 { // of a batch that can't be read nothing is a call
+		calls = nil
+	}
+	return calls, le
 }
 
-func parseObject(line []byte) (call, error) {
-	var c call
+// errNotACall is what a line begins with that can't be one.
+var errNotACall = errors.New(`want an object {"tool":"…","arguments":{…},"id":"…"}, or an array of them`)
+
+func parseCalls(line []byte) ([]call, error) {
 	// What is inside the arguments is the gate's to judge, so that it is in its
 	// log; here they only have to end where they should.
 	d := jsontext.NewDecoder(bytes.NewBuffer(line), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	switch k := d.PeekKind(); k {
-	case '{':
-	case '[':
-		return c, errors.New("a batch (an array of calls) is not supported yet; send one call a line")
-	default:
-		return c, errors.New(`want an object {"tool":"…","arguments":{…},"id":"…"}`)
+	var calls []call
+	what := "object"
+	if d.PeekKind() != '[' {
+		c, err := parseObject(d)
+		calls = append(calls, c)
+		if err != nil {
+			return calls, err
+		}
+	} else {
+		what = "array"
+		if _, err := d.ReadToken(); err != nil {
+			return nil, syntax(err)
+		}
+		for d.PeekKind() != ']' {
+			c, err := parseObject(d)
+			if calls = append(calls, c); err != nil {
+				return calls, fmt.Errorf("call %d of the batch: %w", len(calls), err)
+			}
+			if len(calls) > gate.MaxBatch {
+				return nil, fmt.Errorf("a batch has at most %d calls", gate.MaxBatch)
+			}
+		}
+		if _, err := d.ReadToken(); err != nil {
+			return nil, syntax(err)
+		}
+		if len(calls) == 0 {
+			return nil, errors.New("an empty batch")
+		}
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return calls, fmt.Errorf("there is data after the %s", what)
+	}
+	return calls, nil
+}
+
+func parseObject(d *jsontext.Decoder) (call, error) {
+	var c call
+	if d.PeekKind() != '{' {
+		return c, errNotACall
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return c, syntax(err)
@@ -91,9 +130,6 @@ func parseObject(line []byte) (call, error) {
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return c, syntax(err)
-	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return c, errors.New("there is data after the object")
 	}
 	if c.tool == "" {
 		return c, errors.New(`"tool" is missing`)

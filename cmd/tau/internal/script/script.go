@@ -5,7 +5,9 @@
 //
 // Two goroutines: one reads ahead and acts on a stop the moment that it is read,
 // whatever an earlier line is doing; the caller's own runs the other lines one
-// after another and writes all answers. A line that was read before a stop, wherever
+// after another and writes all answers. A line that is an array is a batch (G23): its
+// calls run as the gate has them, each in a goroutine of its own that the next line
+// waits for. A line that was read before a stop, wherever
 // that comes from, and hadn't begun is not run any more, unless it only reads. At most readAhead lines are read ahead.
 package script
 
@@ -29,6 +31,9 @@ const readAhead = 4096
 
 // origin is what a script's calls say of where they come from.
 const origin = "script"
+
+// turn names what a script's calls are part of, for budgets: all of it is one turn.
+const turn = "script"
 
 // Config is what a script runs with. All but Log and Progress is required.
 type Config struct {
@@ -82,14 +87,15 @@ type Summary struct {
 // errStopRead ends the context of a call that a later line's stop overtook.
 var errStopRead = gate.Errf(gate.CodeStopped, "script", "a stop was read")
 
-// line is a line on its way to its answer.
+// line is a line on its way to its answers: one for each of its calls, and one for a
+// line that is no call.
 type line struct {
 	number int
-	call   call
-	err    error            // no call: why
-	stops  int              // stops read before this line
-	taken  gate.Stamp       // when it was read
-	stop   chan gate.Answer // of a line that stops; its answer comes here
+	calls  []call
+	err    error                    // no call: why
+	stops  int                      // stops read up to this line
+	taken  gate.Stamp               // when it was read
+	stop   map[int]chan gate.Answer // of the calls that stop; their answers come here
 }
 
 type runner struct {
@@ -98,7 +104,7 @@ type runner struct {
 
 	mu      sync.Mutex
 	stops   int                     // stops read so far
-	cancel  context.CancelCauseFunc // of the tier-2 call that runs, else nil
+	cancel  context.CancelCauseFunc // of the tier-2 calls that run, else nil
 	stopped sync.WaitGroup          // stops under way
 }
 
@@ -128,8 +134,8 @@ func Run(ctx context.Context, in io.ReadCloser, c Config) (Summary, error) {
 	endReading()
 	<-closed
 	for l := range lines { // the reader ends by itself; what it had read is not run
-		if l.stop != nil {
-			<-l.stop
+		for _, answer := range l.stop {
+			<-answer
 		}
 	}
 	r.stopped.Wait()
@@ -161,7 +167,7 @@ func (r *runner) read(ctx context.Context, in io.Reader, out chan<- line) error 
 			if isBlank(text) {
 				continue
 			}
-			l.call, l.err = parse(n, text)
+			l.calls, l.err = parse(n, text)
 		} else {
 			l.err = &lineError{number: n, text: err.Error(), stop: long.stop}
 		}
@@ -169,10 +175,10 @@ func (r *runner) read(ctx context.Context, in io.Reader, out chan<- line) error 
 		if errors.As(l.err, &le) && le.stop != "" {
 			// A malformed stop still stops (G6).
 			r.Log.Warn("script: a stop that isn't well-formed", "line", n, "err", le.text)
-			l.call, l.err = call{id: l.call.id, tool: le.stop}, nil
+			l.calls, l.err = []call{{id: l.id(), tool: le.stop}}, nil
 		}
-		if l.err == nil && l.call.isStop() {
-			l.stop = r.stopNow(l.call)
+		if l.err == nil {
+			l.stop = r.stopAll(l.calls)
 		}
 		r.mu.Lock()
 		l.stops = r.stops
@@ -192,6 +198,30 @@ func isBlank(b []byte) bool {
 		}
 	}
 	return true
+}
+
+// id is that of a line that is no call, as far as it could be read.
+func (l line) id() string {
+	if len(l.calls) == 0 {
+		return ""
+	}
+	return l.calls[0].id
+}
+
+// stopAll acts on the stops among a line's calls, an estop first.
+func (r *runner) stopAll(calls []call) map[int]chan gate.Answer {
+	var out map[int]chan gate.Answer
+	for _, kind := range []gate.StopKind{gate.StopEmergency, gate.StopControlled} {
+		for i, c := range calls {
+			if c.tool == string(kind) {
+				if out == nil {
+					out = map[int]chan gate.Answer{}
+				}
+				out[i] = r.stopNow(c)
+			}
+		}
+	}
+	return out
 }
 
 // stopNow acts on a stop at once: in the gate first, then on what this script has
@@ -219,7 +249,7 @@ func (r *runner) stopNow(c call) chan gate.Answer {
 func (r *runner) invocation(c call, taken gate.Stamp) gate.Invocation {
 	inv := gate.Invocation{
 		Tool: c.tool, Args: c.args, ToolUseID: c.id,
-		Session: r.Session, Principal: r.Principal, Origin: origin, Taken: taken,
+		Session: r.Session, Principal: r.Principal, Origin: origin, Taken: taken, Turn: turn,
 	}
 	if r.Progress != nil {
 		inv.Progress = func(text string) { r.Progress(c.tool, text) }
@@ -239,12 +269,7 @@ func (r *runner) answer(ctx context.Context, in <-chan line) (Summary, error) {
 			if ctx.Err() != nil {
 				return sum, ctx.Err()
 			}
-			a := r.run(ctx, l)
-			sum.Calls++
-			if a.Status != gate.StatusOK {
-				sum.NotOK++
-			}
-			if err := r.write(l, a); err != nil {
+			if err := r.tell(ctx, l, &sum); err != nil {
 				return sum, fmt.Errorf("script: writing the answer to line %d: %w", l.number, err)
 			}
 		case <-ctx.Done():
@@ -253,27 +278,63 @@ func (r *runner) answer(ctx context.Context, in <-chan line) (Summary, error) {
 	}
 }
 
-func (r *runner) run(ctx context.Context, l line) gate.Answer {
+// tell runs a line and writes its answers as they come, in the order of its calls.
+func (r *runner) tell(ctx context.Context, l line, sum *Summary) error {
+	run := r.run(ctx, l)
+	defer run.end()
+	for n, answer := range run.answers {
+		a := <-answer
+		sum.Calls++
+		if a.Status != gate.StatusOK {
+			sum.NotOK++
+		}
+		if err := r.write(l, n, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs a line: a batch beside, anything else to its end.
+func (r *runner) run(ctx context.Context, l line) answering {
 	if l.err != nil {
 		r.Log.Warn("script: a line that is no call", "line", l.number, "err", l.err)
-		return gate.Answer{Status: gate.StatusError, Code: gate.CodeInvalidArgument, Text: l.err.Error(), Approval: gate.ApprovalNone}
+		return answered(gate.Answer{Status: gate.StatusError, Code: gate.CodeInvalidArgument, Text: l.err.Error(), Approval: gate.ApprovalNone})
 	}
-	if l.stop != nil {
-		return <-l.stop
+	if len(l.calls) > 1 {
+		return r.batch(ctx, l)
 	}
-	if t, ok := r.tiers[l.call.tool]; ok && t != gate.TierPhysical {
-		return r.Caller.Call(ctx, r.invocation(l.call, l.taken))
+	if stop := l.stop[0]; stop != nil {
+		return answered(<-stop)
 	}
+	c := l.calls[0]
+	if r.moves(c) {
+		return answered(r.one(ctx, l, c))
+	}
+	return answered(r.Caller.Call(ctx, r.invocation(c, l.taken)))
+}
+
+// moves reports whether a call is, or may be, of tier 2.
+func (r *runner) moves(c call) bool {
+	t, known := r.tiers[c.tool]
+	return !known || t == gate.TierPhysical
+}
+
+// one runs a call that may move something, alone.
+func (r *runner) one(ctx context.Context, l line, c call) gate.Answer {
 	callCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if !r.begin(l, cancel) {
-		return overtaken(l.call.tool)
+		return overtaken(c.tool)
 	}
-	a := r.Caller.Call(callCtx, r.invocation(l.call, l.taken))
-	r.mu.Lock()
-	r.cancel = nil
-	r.mu.Unlock()
-	if a.Status == gate.StatusCancelled && errors.Is(context.Cause(callCtx), errStopRead) {
+	a := r.Caller.Call(callCtx, r.invocation(c, l.taken))
+	r.done()
+	return stoppedBy(callCtx, a)
+}
+
+// stoppedBy says of a call that a stop on a later line has ended that it was one.
+func stoppedBy(ctx context.Context, a gate.Answer) gate.Answer {
+	if a.Status == gate.StatusCancelled && errors.Is(context.Cause(ctx), errStopRead) {
 		a.Code = gate.CodeStopped // the gate sees a context that ended; why it did is known here
 	}
 	return a
@@ -297,7 +358,12 @@ func overtaken(tool string) gate.Answer {
 	}
 }
 
-func (r *runner) write(l line, a gate.Answer) error {
+// write writes the answer to the line's call number n.
+func (r *runner) write(l line, n int, a gate.Answer) error {
+	var c call
+	if n < len(l.calls) {
+		c = l.calls[n]
+	}
 	if !r.JSON {
 		text := show.Answer(a)
 		if l.err != nil {
@@ -307,7 +373,7 @@ func (r *runner) write(l line, a gate.Answer) error {
 		return err
 	}
 	out := Answer{
-		ID: l.call.id, Tool: l.call.tool, Status: a.Status, Code: a.Code, Text: a.Text,
+		ID: c.id, Tool: c.tool, Status: a.Status, Code: a.Code, Text: a.Text,
 		Result: a.Result, Approval: a.Approval, DurationMS: float64(a.Duration.Microseconds()) / 1000,
 	}
 	if out.ID == "" {

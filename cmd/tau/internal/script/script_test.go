@@ -173,7 +173,8 @@ not JSON`), c)
 
 func TestGarbageLinesAreAnsweredAndTheScriptGoesOn(t *testing.T) {
 	bad := []string{
-		`nonsense`, `{`, `{"tool":}`, `null`, `42`, `"stop"`, `[]`, `[{"tool":"state"}]`, `{}`,
+		`nonsense`, `{`, `{"tool":}`, `null`, `42`, `"stop"`, `[]`, `[{"tool":"state"},7]`, `{}`, `[{"tool":"state"}] x`,
+		`[{"tool":"state"},{"tool":1}]`, `[{"tool":"state"}`, `[[{"tool":"state"}]]`, `[` + strings.Repeat(`{"tool":"state"},`, 32) + `{"tool":"state"}]`,
 		`{"tool":"state","tool":"move"}`, `{"tool":"state","approved":true}`, `{"tool":1}`,
 		`{"tool":"state","id":7}`, `{"tool":"state"} {"tool":"state"}`, `{"tool":"state","arguments":{]}`,
 		"\x00\xff", `{"tool":"state","id":"` + strings.Repeat("x", maxID+1) + `"}`,
@@ -298,27 +299,32 @@ func TestPlainText(t *testing.T) {
 	c.JSON = false
 	_, err := Run(t.Context(), text("{\"tool\":\"state\"}\n\x1b[2K\n"), c)
 	require.NoError(t, err)
-	require.Equal(t, "✓ state: done\n✗ line 2: want an object {\"tool\":\"…\",\"arguments\":{…},\"id\":\"…\"}\n", out.String())
+	require.Equal(t, "✓ state: done\n✗ line 2: want an object {\"tool\":\"…\",\"arguments\":{…},\"id\":\"…\"}, or an array of them\n", out.String())
 }
 
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`stop`, `{"tool":"x"}`, `{"tool":"x","arguments":{"a":[1,2]},"id":"i"}`, `{"tool":"stop","arguments":`,
-		`[{"tool":"estop"}]`, `{"tool":"\ud800"}`, "\xff", `{"tool" : "stop" }}`,
+		`[{"tool":"estop"}]`, `[{"tool":"a"},{"tool":"b","arguments":{}}]`, `[{"tool":"a"},`, `{"tool":"\ud800"}`, "\xff", `{"tool" : "stop" }}`,
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := parse(1, b)
+		calls, err := parse(1, b)
 		var le *lineError
 		if err != nil && !errors.As(err, &le) {
 			t.Fatalf("%q: an error without its line: %v", b, err)
 		}
-		if err == nil && c.tool == "" {
-			t.Fatalf("%q is a call without a tool", b)
+		if err == nil && (len(calls) == 0 || len(calls) > gate.MaxBatch) {
+			t.Fatalf("%q is %d calls", b, len(calls))
 		}
-		if err == nil && len(c.args) > 0 && !json.Valid(c.args) && json.Valid(b) {
-			t.Fatalf("%q: arguments %q", b, c.args)
+		for _, c := range calls {
+			if err == nil && c.tool == "" {
+				t.Fatalf("%q is a call without a tool", b)
+			}
+			if err == nil && len(c.args) > 0 && !json.Valid(c.args) && json.Valid(b) {
+				t.Fatalf("%q: arguments %q", b, c.args)
+			}
 		}
 	})
 }
