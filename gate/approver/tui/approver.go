@@ -160,6 +160,9 @@ func (t *TUI) why(ctx context.Context) string {
 	return t.o.Lang.TUIWithdrawn() + ": " + gate.Escape(cause.Error())
 }
 
+// Tell puts a notice among the events. What is in it is escaped. It never blocks.
+func (t *TUI) Tell(notice string) { t.tell(gate.Escape(notice)) }
+
 // tell puts a line of our own among the events.
 func (t *TUI) tell(line string) {
 	stamped := stamp(t.o.Now()) + line

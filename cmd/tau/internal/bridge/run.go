@@ -31,6 +31,9 @@ type Front struct {
 	Out    *os.File // answers; watched for readers that go away
 	Err    io.Writer
 	Ask    bool // approvals are asked at the terminal, if In and Out are one
+	// Screen, if set, is all that In and Out are used for; Script is nil and Ask and
+	// Stdio are false. Run closes it.
+	Screen *Screen
 }
 
 // How long the end waits for a front end: for a reader that doesn't read, or a call
@@ -49,7 +52,10 @@ func Run(s Setup, f Front) error {
 	if f.Script != nil {
 		defer func() { _ = f.Script.Close() }() // it was read, or the error says why not
 	}
-	s.Open = r.open
+	s.Open = func(dir string) (gate.Approver, Watcher, error) { return r.open(dir, &s) }
+	if f.Screen != nil {
+		defer f.Screen.close()
+	}
 	defer func() {
 		if r.console != nil {
 			r.console.close()
@@ -66,6 +72,9 @@ func Run(s Setup, f Front) error {
 	defer unwatch()
 	if r.console != nil {
 		r.console.bind(r.host)
+	}
+	if r.Screen != nil {
+		r.Screen.bind(r.host)
 	}
 	r.announce()
 	return r.until(gone)
@@ -127,7 +136,11 @@ type run struct {
 
 // open makes the console once the data folder is there, and says who approves and
 // who is told what happens.
-func (r *run) open(dir string) (gate.Approver, Watcher, error) {
+func (r *run) open(dir string, s *Setup) (gate.Approver, Watcher, error) {
+	if r.Screen != nil {
+		t := r.Screen.open(s)
+		return t, t, nil
+	}
 	if r.Stdio || r.Script != nil && !r.Ask {
 		return nil, nil, nil
 	}
@@ -211,6 +224,9 @@ func (r *run) frontWait() time.Duration { return cmp.Or(r.host.setup.endWait, fr
 // ending is closed when a person leaves the prompt. Plain input that ends isn't
 // that: its lines still run.
 func (r *run) ending() <-chan struct{} {
+	if r.Screen != nil {
+		return r.Screen.tui.Ending()
+	}
 	if r.console == nil || !r.console.prompt.Interactive() {
 		return nil
 	}
@@ -234,6 +250,9 @@ func (r *run) end(verdicts []gate.StopVerdict, err error) error {
 func (r *run) serve(ctx context.Context) error {
 	if r.Stdio {
 		return r.serveStdio(ctx)
+	}
+	if r.Screen != nil {
+		return r.Screen.serve(ctx)
 	}
 	if r.Script == nil {
 		return r.console.serve(ctx)
@@ -310,6 +329,11 @@ func (r *run) announce() {
 	}
 	b.WriteString(leftNotice(r.host.left))
 	switch {
+	case r.Screen != nil:
+		for l := range strings.Lines(b.String() + r.host.outsideNotice(false)) {
+			r.Screen.tui.Tell(strings.TrimSuffix(l, "\n"))
+		}
+		return
 	case r.Stdio:
 		b.WriteString(r.host.stdioNotice() + r.host.outsideNotice(true))
 	case r.Script != nil:

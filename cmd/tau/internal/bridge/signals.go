@@ -31,6 +31,10 @@ func (r *run) suspend() {
 		r.console.prompt.Suspend(jobctl.Suspend)
 		return
 	}
+	if r.Screen != nil {
+		r.Screen.tui.Suspend(jobctl.Suspend)
+		return
+	}
 	defer r.host.Hold("suspended")()
 	if err := jobctl.Suspend(); err != nil {
 		r.host.Log.Error("the process could not be suspended", "err", err)

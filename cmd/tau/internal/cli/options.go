@@ -50,7 +50,7 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 	f.StringVar(&b.mcp, "mcp", "http", "MCP: http on loopback, stdio (an MCP client started this process), or off (a script's default)")
 	f.StringVar(&b.listen, "listen", "127.0.0.1:0", "loopback address of MCP over HTTP; port 0 takes a free one")
 	f.DurationVar(&b.mcpWait, "mcp-wait", mcpWaitDefault, "how long an MCP call that moves something is held before it is answered pending")
-	f.StringVar(&b.approveFrom, "approve-from", "terminal", "who approves: terminal, attach (only 'tau robot approvals attach' elsewhere; the default of --mcp stdio once a key is trusted), or none (the default of a script); tui, web and telegram aren't built yet")
+	f.StringVar(&b.approveFrom, "approve-from", "terminal", "who approves: terminal, tui (a screen of its own), attach (only 'tau robot approvals attach' elsewhere; the default of --mcp stdio once a key is trusted), or none (the default of a script); web and telegram aren't built yet")
 	f.StringVar(&b.operatorKey, "operator-key", "", "id of the operator's key to trust from now on, as 'tau robot approvals init' prints it")
 	f.StringVar(&b.script, "script", "", "run JSON lines of tool calls from FILE, or - for standard input, and exit")
 	f.BoolVar(&b.json, "json", false, "answers as JSON lines on standard output, people's text on standard error")
@@ -121,7 +121,7 @@ func (b *bridgeFlags) check() error {
 	if err := oneOf("mcp", b.mcp, []string{"http", "stdio", "off"}); err != nil {
 		return err
 	}
-	if err := oneOf("approve-from", b.approveFrom, []string{"terminal", "attach", "none"}, "tui", "web", "telegram"); err != nil {
+	if err := oneOf("approve-from", b.approveFrom, []string{"terminal", "tui", "attach", "none"}, "web", "telegram"); err != nil {
 		return err
 	}
 	if b.operatorKey != "" {
@@ -163,6 +163,10 @@ func (b *bridgeFlags) checkStdio() error {
 		return exit.Usagef("--approve-from terminal with --mcp stdio: no approver reads the terminal that an MCP client runs in, " +
 			"because standard input and output are the client's and what it runs could type the answers; answer with 'tau robot approvals attach' in another one")
 	}
+	if b.approveFrom == "tui" {
+		return exit.Usagef("--approve-from tui with --mcp stdio: standard input and output are the MCP client's, and the screen needs them both; " +
+			"answer with 'tau robot approvals attach' in another one")
+	}
 	if !b.set("approve-from") {
 		b.approveFrom = ""
 	}
@@ -177,6 +181,9 @@ func (b *bridgeFlags) checkScript() error {
 	}
 	if !b.set("approve-from") {
 		b.approveFrom = "none"
+	}
+	if b.approveFrom == "tui" {
+		return exit.Usagef("--approve-from tui with --script: the screen takes standard output, and the script's answers would have nowhere to go; use --approve-from terminal")
 	}
 	if b.approveFrom == "terminal" && b.script == "-" {
 		return exit.Usagef("--approve-from terminal with --script -: standard input can't give both the script and the answers; name a file")
