@@ -8,7 +8,7 @@ LINT    := $(GO) tool -modfile=.ci/tools/go.mod golangci-lint
 
 export CGO_ENABLED = 0
 
-.PHONY: run build test deps lint bench cross mutants pictures
+.PHONY: run build test deps lint bench cross mutants pictures soak
 
 # Builds and starts the simulator with the built-in arm: prompt, approvals, MCP over HTTP on loopback.
 run: build
@@ -46,6 +46,12 @@ bench: build
 	./$(BIN) robot bench sim
 	./$(BIN) robot bench kinematics
 	./$(BIN) robot bench start
+
+# The slow ones at their full length: a bridge's day is killed 200 times, and the models
+# of the stores run long.
+soak: deps
+	$(GO) test -timeout 30m ./cmd/tau/internal/bridge -run 'TestG44_ADay' -v -kills 200
+	$(GO) test -timeout 30m ./gate/approval -run 'Model|KillNine|Power' -v -rapid.checks 1000
 
 # Draws the pictures of the README again, each by the command that stands beside it there.
 pictures: build

@@ -90,8 +90,10 @@ func (g *Gate) inLane(ctx context.Context, c *call, p *plan, m permit) Answer {
 	if err := g.logReady(); err != nil {
 		return c.refuse(err)
 	}
-	if err := g.begin(ctx, c, m); err != nil {
-		return c.refuse(asError(err, CodeInternal))
+	if !startedLate {
+		if err := g.begin(ctx, c, m); err != nil {
+			return c.refuse(asError(err, CodeInternal))
+		}
 	}
 	if ctx.Err() != nil {
 		// Recorded as started and not run: the answer, stored with it, says so.
@@ -104,6 +106,9 @@ func (g *Gate) inLane(ctx context.Context, c *call, p *plan, m permit) Answer {
 		c.cause = err
 		err = Errf(CodeUnknownOutcome, c.inv.Tool, "the tool failed inside while it ran: %w", err)
 		res.Status = StatusUnknown
+	}
+	if startedLate {
+		_ = g.begin(ctx, c, m) // the fault that a test is there to find
 	}
 	a := g.answer(c, res, err)
 	g.afterRun(c, p)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/control"
 	"github.com/tau-robot/tau/cmd/tau/internal/datadir"
@@ -22,8 +21,6 @@ import (
 	"github.com/tau-robot/tau/robot/builtin"
 	"github.com/tau-robot/tau/sim"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func setup(t *testing.T) Setup {
 	t.Helper()

@@ -1,0 +1,5 @@
+//go:build tau_started_late
+
+package bridge
+
+const startedLate = true
