@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,7 @@ type Shell struct {
 	Config
 	specs   []gate.Spec
 	running atomic.Int32
+	turns   atomic.Uint64 // lines that were handled, each a turn of its own for budgets
 }
 
 // New reads the catalog.
@@ -86,6 +88,7 @@ func (s *Shell) Complete(line string, pos int) (start int, words []string) {
 // is withdrawn and a motion brought to a controlled stop first. taken is when the line
 // was completed: a stop since then ends it before anything is done.
 func (s *Shell) Handle(ctx context.Context, line string, taken gate.Stamp) {
+	s.turns.Add(1)
 	s.running.Add(1)
 	defer s.running.Add(-1)
 	c := split(line)
@@ -150,7 +153,10 @@ func (s *Shell) call(ctx context.Context, tool string, args []byte, taken gate.S
 }
 
 func (s *Shell) invocation(tool string, args []byte) gate.Invocation {
-	return gate.Invocation{Tool: tool, Args: args, Session: s.Session, Principal: s.Principal, Origin: Origin}
+	return gate.Invocation{
+		Tool: tool, Args: args, Session: s.Session, Principal: s.Principal, Origin: Origin,
+		Turn: "line " + strconv.FormatUint(s.turns.Load(), 10),
+	}
 }
 
 // begun is how the gate says that a physical call has begun.
