@@ -37,6 +37,8 @@ type Request struct {
 	Card      Card
 	Asked     time.Time
 	Expiry    time.Time
+	// Editable: the approver may answer with Edited. It is looked up when it is asked.
+	Editable bool
 	// Notices are what a person should know beside the card, as it was when it was
 	// asked. They are neither stored nor part of the digest.
 	Notices []Notice

@@ -133,6 +133,7 @@ func (g *Gate) put(ctx context.Context, c *call, req Request, m permit, p *plan)
 	for words := 1; ; words++ {
 		c.opened(m)
 		req.Notices = append(req.Notices, c.notices()...)
+		_, req.Editable = c.entry.tool.(Editable)
 		c.step(c.asking())
 		v := g.decide(ctx, c, req, m)
 		if v.edit != (Edit{}) && words > maxEdits {

@@ -195,6 +195,9 @@ type Invocation struct {
 	// anything is done. Zero: when it is handed in.
 	Taken Stamp
 	Batch Batch // the zero value: it came alone (G23)
+	// Invalid is why the front end couldn't make sense of what came with the call; the
+	// gate refuses it with that, so that it is in the log.
+	Invalid *Error
 	// Turn names the turn that the call is part of, for budgets; "" where the front end
 	// doesn't know (see Budget).
 	Turn string
@@ -224,4 +227,11 @@ type Ticket interface {
 	Answer() Answer
 	// Cancel withdraws the open question or stops the motion.
 	Cancel(reason string)
+}
+
+// Leaver is a Ticket that can be told that whoever holds it has gone without cancelling
+// it: the call goes on, and a person who looks at its question is told (G49). The gate's
+// tickets of physical calls are.
+type Leaver interface {
+	Leave(why string)
 }

@@ -44,6 +44,7 @@ func (t *tenant) call(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.C
 	if name, ok := ctx.Value(unknownToolKey{}).(string); ok {
 		inv.Tool = name
 	}
+	group(&inv, req.Params.Meta)
 	if req.Extra != nil {
 		inv.ToolUseID = req.Extra.Header.Get(headerRequestID)
 		if raw, ok := req.Extra.Header[headerArgs]; ok { // all but batches
@@ -88,7 +89,11 @@ func (t *tenant) call(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.C
 	}
 	ticket := t.srv.caller.Submit(inv)
 	p.begin("call " + ticket.ID())
-	return sdkResult(await(ctx, ticket, limit, keep)), nil
+	a := await(ctx, ticket, limit, keep)
+	if a.Status == gate.StatusPending {
+		t.leftBehind(req.Session.ID(), ticket)
+	}
+	return sdkResult(a), nil
 }
 
 // await waits for the ticket as call says; keep tells what becomes of it when the

@@ -61,7 +61,8 @@
 // end of the POST in 2026-07-28, where it is one; over streams that notification in
 // every revision; DELETE of the transport session; and [Server.Shutdown]. Each of them is [gate.Ticket.Cancel]: the question is
 // withdrawn or the motion stopped. A call that was answered "pending" is no longer
-// open and none of these touch it (G49).
+// open and none of these touch it; when its transport session ends, the person who is
+// asked is told that the client has gone ([gate.Leaver], G49).
 //
 // # Concurrency
 //

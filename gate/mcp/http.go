@@ -73,7 +73,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.end(hang)
 	if r.Method == http.MethodDelete {
 		// The SDK waits for the session's requests to end, so they are ended first.
-		t.cancelTransport(r.Header.Get(headerSession), errSessionEnded)
+		t.endTransport(r.Header.Get(headerSession), errSessionEnded)
 	}
 	if hang {
 		ctx, cancel := context.WithCancel(r.Context())

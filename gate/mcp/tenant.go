@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tau-robot/tau/gate"
 )
 
 // tenant is everything that belongs to one token: an SDK server of its own, so
@@ -20,6 +23,7 @@ type tenant struct {
 	mu       sync.Mutex
 	requests int // HTTP requests in flight
 	flights  map[*flight]struct{}
+	pending  map[string][]gate.Ticket // of transport sessions, answered pending (G49)
 	batches  map[string]*batchStops // by the key in the header
 	closed   error                  // why no further call is taken; nil while calls are
 }
@@ -34,7 +38,7 @@ type flight struct {
 type unknownToolKey struct{}
 
 func newTenant(srv *Server, id identity) *tenant {
-	t := &tenant{identity: id, srv: srv, flights: make(map[*flight]struct{}), batches: make(map[string]*batchStops)}
+	t := &tenant{identity: id, srv: srv, flights: make(map[*flight]struct{}), pending: make(map[string][]gate.Ticket), batches: make(map[string]*batchStops)}
 	t.sdk = sdk.NewServer(
 		&sdk.Implementation{Name: "tau-robot", Title: "tau robot", Version: srv.version},
 		&sdk.ServerOptions{
@@ -101,13 +105,49 @@ func (t *tenant) refusal() string {
 	return fmt.Sprintf("%d calls with this token are open, and %d is the limit.", len(t.flights), t.srv.maxOpen)
 }
 
-// cancelTransport cancels the open calls of one transport session.
-func (t *tenant) cancelTransport(id string, cause error) {
+// leftBehind remembers a call that was answered pending for as long as it isn't over,
+// so that a person can be told when its client has gone. A revision without sessions
+// never says that.
+func (t *tenant) leftBehind(transport string, ticket gate.Ticket) {
+	if transport == "" {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for id, all := range t.pending {
+		if all = slices.DeleteFunc(all, over); len(all) == 0 {
+			delete(t.pending, id)
+		} else {
+			t.pending[id] = all
+		}
+	}
+	t.pending[transport] = append(t.pending[transport], ticket)
+}
+
+func over(ticket gate.Ticket) bool {
+	select {
+	case <-ticket.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// endTransport cancels the open calls of one transport session that has ended. Those
+// that were answered pending go on, and are told that their client has gone.
+func (t *tenant) endTransport(id string, cause error) {
+	t.mu.Lock()
 	for f := range t.flights {
 		if f.transport == id {
 			f.cancel(cause)
+		}
+	}
+	left := t.pending[id]
+	delete(t.pending, id)
+	t.mu.Unlock()
+	for _, ticket := range left {
+		if l, ok := ticket.(gate.Leaver); ok && !over(ticket) {
+			l.Leave(cause.Error())
 		}
 	}
 }

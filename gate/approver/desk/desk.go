@@ -40,7 +40,10 @@ type Desk struct {
 	changed chan struct{}        // closed and made anew when open changes
 }
 
-var _ gate.Approver = (*Desk)(nil)
+var (
+	_ gate.Approver = (*Desk)(nil)
+	_ gate.Noticer  = (*Desk)(nil)
+)
 
 // Question is a question as it lies on the desk; a copy.
 type Question struct {
@@ -139,6 +142,12 @@ func (d *Desk) Answer(a Answer) error {
 		return gate.Errf(gate.CodeRequestExpired, "call_id", "the request has expired")
 	case q.decided:
 		return gate.Errf(gate.CodeInProgress, "call_id", "resume in progress: it has been answered")
+	case a.Word.Decision == gate.Edited && !q.Request.Editable:
+		return gate.Errf(gate.CodeNotSupported, "decision", "it can't be asked for slower or shorter; approve or refuse it")
+	case a.Word.Decision == gate.Edited:
+		if err := a.Word.Edit.Check(); err != nil {
+			return err
+		}
 	case a.Word.Decision != gate.Approved && a.Word.Decision != gate.Rejected:
 		return gate.Errf(gate.CodeInvalidArgument, "decision", "is neither yes nor no")
 	}
@@ -146,6 +155,22 @@ func (d *Desk) Answer(a Answer) error {
 	q.word <- a.Word // has room for the one
 	d.tell()
 	return nil
+}
+
+// Notice adds a notice to a question that is open, and passes it on to the channels
+// that take one.
+func (d *Desk) Notice(callID string, n gate.Notice) {
+	d.mu.Lock()
+	if q := d.open[callID]; q != nil && !q.decided {
+		q.Request.Notices = append(q.Request.Notices, n)
+		d.tell()
+	}
+	d.mu.Unlock()
+	for _, c := range d.o.Channels {
+		if to, ok := c.(gate.Noticer); ok {
+			to.Notice(callID, n)
+		}
+	}
 }
 
 // tell wakes whoever waits for a change. d.mu is held.

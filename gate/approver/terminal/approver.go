@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 // Arming is how long after the end of a card a line still can't approve: what
@@ -31,6 +35,7 @@ const (
 	ReasonWithdrawn      gate.Reason = "withdrawn"
 	ReasonNotShown       gate.Reason = "the card could not be shown"
 	ReasonNoAnswer       gate.Reason = "the terminal gave no answer"
+	ReasonNotAnEdit      gate.Reason = "neither slower nor shorter"
 )
 
 // Approver asks at a Console. It asks one question at a time; others wait their
@@ -38,9 +43,16 @@ const (
 type Approver struct {
 	console Console
 	turn    chan struct{}
+
+	mu   sync.Mutex
+	id   string // of the call whose card is open; "": none is
+	view View
 }
 
-var _ gate.Approver = (*Approver)(nil)
+var (
+	_ gate.Approver = (*Approver)(nil)
+	_ gate.Noticer  = (*Approver)(nil)
+)
 
 // New returns an approver that asks at con.
 func New(con Console) *Approver {
@@ -53,34 +65,31 @@ func (*Approver) Name() string { return "terminal" }
 // Decide shows the card and waits for the answer. It approves only on a line y,
 // yes, e or evet (any case, blanks around it ignored) that a person typed, without
 // a paste, at least Arming after the end of the card had been shown and before
-// the request expires; every other answer refuses, for good. One that comes too early
+// the request expires. Under the same conditions s asks for it at half the speed, l for
+// half of the way, and either with a fraction above 0 and below 1 behind it for that
+// ([gate.Edited]); every other answer refuses, for good. One that comes too early
 // to be an answer, and isn't a no, was pasted or came too late is no person's refusal
 // either ([gate.Void]). When ctx ends, the card is taken away with a line that says so.
 func (a *Approver) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
-	d, why, err := a.decide(ctx, req)
-	return gate.Word{Decision: d, Reason: why}, err
-}
-
-func (a *Approver) decide(ctx context.Context, req gate.Request) (gate.Decision, gate.Reason, error) {
 	if a.console == nil || !a.console.Interactive() {
-		return gate.Void, ReasonNotInteractive, nil
+		return void(ReasonNotInteractive), nil
 	}
 	select {
 	case a.turn <- struct{}{}:
 		defer func() { <-a.turn }()
 	case <-ctx.Done():
-		d, r := ended(ctx)
-		return d, r, nil
+		return ended(ctx), nil
 	}
 	view, err := a.console.OpenCard(ctx, Card(req), Question)
 	if err != nil {
 		if ctx.Err() != nil {
-			d, r := ended(ctx)
-			return d, r, nil
+			return ended(ctx), nil
 		}
-		return gate.Void, ReasonNotShown, fmt.Errorf("terminal: %w", err)
+		return void(ReasonNotShown), fmt.Errorf("terminal: %w", err)
 	}
 	defer view.Close(notice("taken away")) // also if something below panics
+	a.showing(req.CallID, view)
+	defer a.showing("", nil)
 	select {
 	case <-ctx.Done():
 	case answer, ok := <-view.Answer():
@@ -88,14 +97,49 @@ func (a *Approver) decide(ctx context.Context, req gate.Request) (gate.Decision,
 			break
 		}
 		if !ok {
-			return gate.Void, ReasonNoAnswer, nil
+			return void(ReasonNoAnswer), nil
 		}
-		d, r := judge(answer, view.Shown(), req.Expiry)
-		return d, r, nil
+		return judge(answer, view.Shown(), req), nil
 	}
-	d, r := ended(ctx)
 	view.Close(notice(closing(ctx)))
-	return d, r, nil
+	return ended(ctx), nil
+}
+
+func void(why gate.Reason) gate.Word { return gate.Word{Decision: gate.Void, Reason: why} }
+
+func (a *Approver) showing(id string, v View) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.id, a.view = id, v
+}
+
+// Notice writes a line into the open card, where the console can: the card stays, and
+// so does what is being typed.
+func (a *Approver) Notice(callID string, n gate.Notice) {
+	a.mu.Lock()
+	v := a.view
+	if a.id != callID {
+		v = nil
+	}
+	a.mu.Unlock()
+	if to, ok := v.(interface{ Note(line string) }); ok {
+		to.Note("  " + noticeText(n))
+	}
+}
+
+// noticeText is a notice in words; what comes from elsewhere is escaped.
+func noticeText(n gate.Notice) string {
+	const l = words.English
+	switch why := gate.Escape(n.Text); n.Kind {
+	case gate.CallerGone:
+		return l.NoticeCallerGone(why)
+	case gate.CallerBack:
+		return l.NoticeCallerBack()
+	case gate.CantEdit:
+		return l.NoticeCantEdit(why)
+	default:
+		return why
+	}
 }
 
 // Early reports whether a line that was completed at a time comes too early to be
@@ -116,44 +160,74 @@ func No(text string) bool {
 }
 
 // judge is the whole rule.
-func judge(a Answer, shown, expiry time.Time) (gate.Decision, gate.Reason) {
+func judge(a Answer, shown time.Time, req gate.Request) gate.Word {
+	no := func(why gate.Reason) gate.Word { return gate.Word{Decision: gate.Rejected, Reason: why} }
 	switch a.Kind {
 	case Typed:
 	case EndOfInput:
-		return gate.Rejected, ReasonEOF
+		return no(ReasonEOF)
 	case Interrupted:
-		return gate.Rejected, ReasonInterrupted
+		return no(ReasonInterrupted)
 	case Suspended:
-		return gate.Void, ReasonSuspended
+		return void(ReasonSuspended)
 	default:
-		return gate.Void, ReasonNoAnswer
+		return void(ReasonNoAnswer)
 	}
 	if No(a.Text) {
-		return gate.Rejected, ReasonAnswered
+		return no(ReasonAnswered)
 	}
 	switch after := a.At.Sub(shown); {
 	case shown.IsZero(), a.At.IsZero(), after < 0:
-		return gate.Void, ReasonBeforeEnd
+		return void(ReasonBeforeEnd)
 	case after < Arming:
-		return gate.Void, ReasonTooEarly
+		return void(ReasonTooEarly)
 	case a.Pasted:
-		return gate.Void, ReasonPasted
-	case !expiry.IsZero() && !a.At.Before(expiry):
-		return gate.Void, ReasonExpired
+		return void(ReasonPasted)
+	case !req.Expiry.IsZero() && !a.At.Before(req.Expiry):
+		return void(ReasonExpired)
 	}
 	switch strings.ToLower(strings.Trim(a.Text, " \t")) {
 	case "y", "yes", "e", "evet":
-		return gate.Approved, ReasonAnswered
+		return gate.Word{Decision: gate.Approved, Reason: ReasonAnswered}
 	}
-	return gate.Rejected, ReasonAnswered
+	if edit, is := editOf(a.Text); is && req.Editable {
+		if edit.Check() != nil {
+			return void(ReasonNotAnEdit)
+		}
+		return gate.Word{Decision: gate.Edited, Reason: ReasonAnswered, Edit: edit}
+	}
+	return no(ReasonAnswered)
+}
+
+// editOf reads a line that asks for less: s or slower, l or less, and a fraction that
+// may be left out and is a half then. What the fraction is worth Check says.
+func editOf(text string) (gate.Edit, bool) {
+	f := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ' ' || r == '\t' })
+	if len(f) == 0 || len(f) > 2 {
+		return gate.Edit{}, false
+	}
+	fraction := 0.5
+	if len(f) == 2 {
+		var err error
+		if fraction, err = strconv.ParseFloat(f[1], 64); err != nil || fraction == 0 {
+			fraction = math.NaN() // no edit, and no other answer
+		}
+	}
+	switch f[0] {
+	case "s", "slower":
+		return gate.Edit{SpeedScale: fraction}, true
+	case "l", "less":
+		return gate.Edit{Fraction: fraction}, true
+	}
+	return gate.Edit{}, false
 }
 
 // ended says how a question ended that nobody answered.
-func ended(ctx context.Context) (gate.Decision, gate.Reason) {
+func ended(ctx context.Context) gate.Word {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return gate.TimedOut, ReasonTimeout
+		return gate.Word{Decision: gate.TimedOut, Reason: ReasonTimeout}
 	}
-	return gate.Rejected, ReasonWithdrawn
+	return gate.Word{Decision: gate.Rejected, Reason: ReasonWithdrawn}
 }
 
 // closing is why a card was taken away, for the person.

@@ -14,12 +14,15 @@ type Console interface {
 	// newline, nothing left out: what is taller than the screen scrolls) and puts
 	// question up as the prompt. It returns once all of that has been written.
 	// Until the answer is there or the view is closed, nothing else is written but
-	// the echo of what is typed; other output is held back and follows. At most
+	// the echo of what is typed and the view's notes; other output is held back and
+	// follows. At most
 	// one card is open; ctx ends only the wait for the terminal.
 	OpenCard(ctx context.Context, card, question string) (View, error)
 }
 
-// View is an open card.
+// View is an open card. It may have a method Note(line string), too, which writes a line
+// under the card and puts the question, with what has been typed, under that; it neither
+// blocks nor answers.
 type View interface {
 	// Shown is when the end of the card had been written and everything typed
 	// until then had been read.

@@ -36,6 +36,13 @@ func (p patient) Decide(ctx context.Context, req gate.Request) (gate.Word, error
 	return p.Approver.Decide(ctx, req)
 }
 
+// Notice passes a notice on.
+func (p patient) Notice(callID string, n gate.Notice) {
+	if to, ok := p.Approver.(gate.Noticer); ok {
+		to.Notice(callID, n)
+	}
+}
+
 // leftNotice tells a person what an earlier process left; empty where it left nothing.
 func leftNotice(left gate.Recovery) string {
 	var b strings.Builder
@@ -48,6 +55,10 @@ func leftNotice(left gate.Recovery) string {
 		b.WriteString("1 request waits for an answer from before\n")
 	case n > 1:
 		fmt.Fprintf(&b, "%d requests wait for an answer from before\n", n)
+	}
+	for _, r := range left.Elsewhere {
+		fmt.Fprintf(&b, "%s (call %s) is one of session %s, which isn't open here: it is left to wait there\n",
+			gate.Escape(r.Request.Tool), gate.Escape(r.Request.CallID), gate.Escape(r.Request.Session.Name))
 	}
 	return b.String()
 }

@@ -118,6 +118,22 @@ func (v *view) Shown() time.Time {
 // Answer implements terminal.View.
 func (v *view) Answer() <-chan terminal.Answer { return v.answers }
 
+// Note writes a line under the card, if it is still open, and the question with what
+// is typed under that. It doesn't wait.
+func (v *view) Note(line string) {
+	p := v.p
+	p.keys.push(key{kind: keyDo, do: func() {
+		p.out.Lock()
+		defer p.out.Unlock()
+		p.mu.Lock()
+		open := p.view == v
+		p.mu.Unlock()
+		if open {
+			p.write(line + "\n")
+		}
+	}})
+}
+
 // Close implements terminal.View.
 func (v *view) Close(note string) {
 	p := v.p
