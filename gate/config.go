@@ -45,8 +45,13 @@ type Config struct {
 	// the action runs.
 	Policy func() [32]byte
 	Roles  Roles // nil: who may call and who may decide isn't bounded further
-	Rates  RateLimits
-	Budget Budget
+	// Grants and Access make request_access one of the tools, together (G48).
+	Grants Grants
+	Access Access
+	// Routines makes register_routine and run_routine two of the tools (G14).
+	Routines Routines
+	Rates    RateLimits
+	Budget   Budget
 	// Hooks are the operator's rules around calls; nil: none. New seals them.
 	Hooks *Hooks
 
@@ -105,6 +110,9 @@ func (c *Config) fill() error {
 	}
 	if err := c.Budget.fill(); err != nil {
 		return err
+	}
+	if (c.Grants == nil) != (c.Access == nil) {
+		return Errf(CodeInvalidArgument, "config.grants", "grants and access come together or not at all")
 	}
 	for i, s := range c.Stoppers {
 		if s == nil {

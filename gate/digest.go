@@ -62,3 +62,13 @@ func (in inputs) digest() ([32]byte, error) {
 }
 
 func hexOf(d [32]byte) string { return hex.EncodeToString(d[:]) }
+
+// digestOf is the SHA-256 of a value's JSON behind what kind of value it is. A struct's
+// fields have an order and no value here has a map, so that equal ones have equal JSON.
+func digestOf(kind string, v any) ([32]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return [32]byte{}, Errf(CodeInternal, "digest", "%w", err)
+	}
+	return sha256.Sum256(append([]byte(kind+"\x00"), b...)), nil
+}

@@ -25,6 +25,10 @@ type Event struct {
 	Mode          Mode            `json:"mode,omitempty"`
 	Backend       string          `json:"backend,omitempty"`
 	Restored      bool            `json:"restored,omitempty"` // an earlier process asked the call
+	// Of what a routine did, or what a card had permitted before.
+	Routine   string `json:"routine,omitempty"`    // the routine that the call fired, or that it is a step of
+	AllowedBy string `json:"allowed_by,omitempty"` // the call id of the card that permitted it
+	PartOf    string `json:"part_of,omitempty"`    // the call that it is a step of
 	// approval events
 	Decision string `json:"decision,omitempty"`
 	Decider  string `json:"decider,omitempty"` // the approver's name

@@ -223,6 +223,9 @@ func (g *Gate) admit(ctx context.Context, c *call) error {
 // decode looks a call's tool up, decodes its arguments strictly, and looks up whose
 // call it is.
 func (g *Gate) decode(c *call) error {
+	if c.inv.Invalid != nil {
+		return c.inv.Invalid
+	}
 	if c.entry == nil {
 		if _, err := DecodeStrict(nil, c.inv.Args); err != nil {
 			return err
@@ -235,6 +238,9 @@ func (g *Gate) decode(c *call) error {
 		if !utf8.ValidString(f.v) {
 			return Errf(CodeInvalidArgument, f.name, "is not valid UTF-8")
 		}
+	}
+	if n := len(c.inv.Turn); n > MaxTurn {
+		return limitErr("the turn's name is too long", float64(n), MaxTurn, "bytes")
 	}
 	args, err := DecodeStrict(c.entry.spec.Input, c.inv.Args)
 	if err != nil {

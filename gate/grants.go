@@ -2,6 +2,8 @@ package gate
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -53,3 +55,37 @@ type Access interface {
 	// Standing reports whether the operator's own list permits a value already.
 	Standing(s Session, principal, value string) bool
 }
+
+// Covers reports whether a value that is granted permits another one: the same, or for
+// a speed a lower one.
+func Covers(granted, asked string) bool {
+	if granted == asked {
+		return true
+	}
+	have, ok := SpeedOf(granted)
+	want, ok2 := SpeedOf(asked)
+	return ok && ok2 && want <= have
+}
+
+// SpeedOf returns the SCALE of a value "speed:SCALE"; false: it isn't one, or not a
+// number in (0, 1].
+func SpeedOf(value string) (float64, bool) {
+	text, ok := strings.CutPrefix(value, SpeedValue)
+	if !ok {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && v > 0 && v <= 1
+}
+
+// ZoneOf returns the NAME of a value "zone:NAME"; false: it isn't one.
+func ZoneOf(value string) (string, bool) {
+	name, ok := strings.CutPrefix(value, ZoneValue)
+	return name, ok && name != ""
+}
+
+// What a value begins with.
+const (
+	ZoneValue  = "zone:"
+	SpeedValue = "speed:"
+)

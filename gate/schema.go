@@ -13,6 +13,9 @@ const (
 	KindString
 	KindBool
 	KindAny // output schemas only
+	// kindFree is an object of any shape, for the gate's own tools: another schema is
+	// held against it before anything is done with it.
+	kindFree
 )
 
 // Schema describes a tool's arguments or result: a small, strict part of JSON

@@ -37,6 +37,8 @@ func Enum(values ...string) *Schema {
 // Bool is true or false.
 func Bool() *Schema { return &Schema{Kind: KindBool} }
 
+func freeObject() *Schema { return &Schema{Kind: kindFree} }
+
 // Any is any JSON value; only an output may contain it.
 func Any() *Schema { return &Schema{Kind: KindAny} }
 

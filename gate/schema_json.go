@@ -126,7 +126,7 @@ func (s *Schema) appendJSON(b []byte) []byte {
 
 func (k SchemaKind) jsonType() string {
 	switch k {
-	case KindObject, KindMap:
+	case KindObject, KindMap, kindFree:
 		return "object"
 	case KindArray:
 		return "array"
@@ -240,7 +240,7 @@ func (s *Schema) check(where string, input bool, depth int) error {
 		}
 	case KindMap, KindArray:
 		return s.Elem.check(where+"[]", input, depth+1)
-	case KindNumber, KindInteger, KindString, KindBool:
+	case KindNumber, KindInteger, KindString, KindBool, kindFree:
 	case KindAny:
 		if input {
 			return bad("arguments of any kind are not allowed")

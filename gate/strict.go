@@ -190,6 +190,8 @@ func (d *strictDecoder) value(s *Schema) error {
 		return Errf(CodeInvalidArgument, "", "must be %s, not %s", s.Kind.article(), kindName(k))
 	}
 	switch s.Kind {
+	case kindFree:
+		return d.skip()
 	case KindObject:
 		return d.object(s, false)
 	case KindMap:

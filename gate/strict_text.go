@@ -14,7 +14,7 @@ import (
 // booleans count as 't'.
 func (k SchemaKind) jsonKind() jsontext.Kind {
 	switch k {
-	case KindObject, KindMap:
+	case KindObject, KindMap, kindFree:
 		return '{'
 	case KindArray:
 		return '['
@@ -30,7 +30,7 @@ func (k SchemaKind) jsonKind() jsontext.Kind {
 
 func (k SchemaKind) article() string {
 	switch k {
-	case KindObject, KindMap:
+	case KindObject, KindMap, kindFree:
 		return "an object"
 	case KindArray:
 		return "an array"
