@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -26,23 +27,25 @@ type pgRow struct {
 	home   string
 	keeper string
 	nonce  string
+	until  time.Time // of the nonce
 	posted gate.Decision
 	by     string
-	reason string
+	said   string
 	mine   bool // this bridge has it, or one that has ended
 	lives  bool // the bridge that has it does
 }
 
 // pgLightRow are the destinations of pgLight's columns.
 type pgLightRow struct {
-	v                            light
-	r                            pgRow
-	id, worker, decider          raw
-	tool, effect, session, mode  raw
-	backend, optIn, who, origin  raw
-	home, keeper, nonce, by, why raw
-	decision, tier, posted       int16
-	claims                       int32
+	v                             light
+	r                             pgRow
+	id, worker, decider           raw
+	tool, effect, session, mode   raw
+	backend, optIn, who, origin   raw
+	home, keeper, nonce, by, said raw
+	until                         int64
+	decision, tier, posted        int16
+	claims                        int32
 }
 
 func (p *pgLightRow) dest() []any {
@@ -51,7 +54,7 @@ func (p *pgLightRow) dest() []any {
 		&p.id, &v.state, &v.secret, &v.digest, &v.asked, &v.opened, &v.openedBoot, &v.openedID, &v.expiry, &p.claims, &p.worker,
 		&v.claimed, &v.claimedBoot, &v.renewed, &v.renewedBoot, &v.leaseID, &v.l, &p.decision, &p.decider,
 		&p.tool, &p.tier, &p.effect, &p.session, &p.mode, &p.backend, &p.optIn, &p.who, &p.origin, &v.sum, &v.bulk, &v.args, &v.facts, &v.r.rec.GoneOn,
-		&p.r.owner, &p.home, &p.keeper, &p.nonce, &p.posted, &p.by, &p.why, &p.r.mine, &p.r.lives,
+		&p.r.owner, &p.home, &p.keeper, &p.nonce, &p.until, &p.posted, &p.by, &p.said, &p.r.mine, &p.r.lives,
 	}
 }
 
@@ -71,8 +74,8 @@ func (p *pgLightRow) row(home string) (pgRow, error) {
 	}
 	r := p.r
 	r.stored = s
-	r.home, r.keeper, r.nonce, r.by, r.reason = string(p.home), string(p.keeper), string(p.nonce), string(p.by), string(p.why)
-	r.posted = gate.Decision(p.posted)
+	r.home, r.keeper, r.nonce, r.by, r.said = string(p.home), string(p.keeper), string(p.nonce), string(p.by), string(p.said)
+	r.posted, r.until = gate.Decision(p.posted), unix(p.until)
 	if r.home != home {
 		r.rec.Owner = r.keeper
 	}

@@ -42,9 +42,12 @@ var pgSteps = [][]string{{
   home bytea NOT NULL CHECK (length(home) > 0),
   keeper bytea NOT NULL,
   nonce bytea NOT NULL DEFAULT '',
+  nonce_until bigint NOT NULL DEFAULT 0,
   posted smallint NOT NULL DEFAULT 0 CHECK (posted IN (0, 1, 165)),
   posted_by bytea NOT NULL DEFAULT '',
   posted_reason bytea NOT NULL DEFAULT '',
+  posted_proof bytea NOT NULL DEFAULT '' CHECK (length(posted_proof) <= 65536),
+  said bytea NOT NULL DEFAULT '',
   posted_at timestamptz,
   tool bytea NOT NULL,
   tier smallint NOT NULL CHECK (tier BETWEEN 0 AND 2),
@@ -86,6 +89,9 @@ const (
     THEN @boot::bigint - renewed_boot < lease - renewed ELSE renewed <= @now::bigint + @slack::bigint END)`
 	// mine: this bridge has it, or one that has ended.
 	pgMine = `(owner = @me::bigint OR owner NOT IN (SELECT generation FROM living))`
+	// ours: this bridge has it, or had it in an earlier life. Another's has to be taken
+	// up first.
+	pgOurs = `(owner = @me::bigint OR home = @home::bytea AND owner NOT IN (SELECT generation FROM living))`
 	// own: this bridge has it, in this life or an earlier one. What a bridge left long
 	// ago may be cleared away by any.
 	pgOwn = `(home = @home::bytea OR expiry <= @now::bigint - 86400000000000)`
@@ -98,7 +104,8 @@ const (
 	pgSkip = ` ORDER BY seq FOR UPDATE SKIP LOCKED)`
 	// taken: the request is this bridge's from here on, and nothing is posted to it.
 	pgTaken = `owner = @me::bigint, home = @home::bytea, keeper = @keeper::bytea`
-	pgBlank = `nonce = '', posted = 0, posted_by = '', posted_reason = '', posted_at = NULL`
+	pgNone  = `posted = 0, posted_by = '', posted_reason = '', posted_proof = '', posted_at = NULL`
+	pgBlank = `nonce = '', nonce_until = 0, said = '', ` + pgNone
 )
 
 // The transitions, one conditional write each.
@@ -113,13 +120,13 @@ SELECT @id, 'pending', @secret, @digest, @asked::bigint, @now::bigint, @boot::bi
 WHERE ` + pgLive + ` ON CONFLICT (id) DO NOTHING`
 
 	pgSecret = `UPDATE requests SET secret = @secret, ` + pgTaken + `
-WHERE id = @id AND (state = 'pending' OR (state = 'claimed' AND NOT ` + pgLeased + `)) AND ` + pgMine + ` AND ` + pgLive + ` AND ` + pgAlive
+WHERE id = @id AND (state = 'pending' OR (state = 'claimed' AND NOT ` + pgLeased + `)) AND ` + pgOurs + ` AND ` + pgLive + ` AND ` + pgAlive
 
 	pgClaim = `UPDATE requests SET state = 'claimed', claims = claims + 1, worker = @worker, decision = 165, decider = @decider,
   claimed = @now::bigint, claimed_boot = @boot::bigint, renewed = @now::bigint, renewed_boot = @boot::bigint, lease_boot_id = @boot_id::text, lease = @lease::bigint,
   ` + pgTaken + `, ` + pgBlank + `
 WHERE id = @id AND secret = @secret AND digest = @digest AND claims = @claims AND claims < @max_claims
-  AND (state = 'pending' OR (state = 'claimed' AND NOT ` + pgLeased + `)) AND ` + pgMine + ` AND ` + pgLive + ` AND ` + pgAlive
+  AND (state = 'pending' OR (state = 'claimed' AND NOT ` + pgLeased + `)) AND ` + pgOurs + ` AND ` + pgLive + ` AND ` + pgAlive
 
 	pgRenew = `UPDATE requests SET lease = least(@lease::bigint, claimed + @hard_stop::bigint), renewed = @now::bigint, renewed_boot = @boot::bigint
 WHERE ` + pgHeld + ` AND lease_boot_id = @boot_id::text AND @now::bigint < claimed + @hard_stop::bigint
@@ -170,7 +177,7 @@ const (
 	pgLight = `SELECT id, state, secret, digest, asked, opened, opened_boot, opened_boot_id, expiry, claims, worker,
   claimed, claimed_boot, renewed, renewed_boot, lease_boot_id, lease, decision, decider,
   tool, tier, effect, session, mode, backend, opt_in, principal, origin, sum, bulk, args, facts, gone_on,
-  owner, home, keeper, nonce, posted, posted_by, posted_reason, ` + pgMine + ` AS mine, owner IN (SELECT generation FROM living) AS lives`
+  owner, home, keeper, nonce, nonce_until, posted, posted_by, said, ` + pgMine + ` AS mine, owner IN (SELECT generation FROM living) AS lives`
 	pgGet     = pgLight + `, answer, drawing, snapshot FROM requests WHERE id = @id`
 	pgPending = pgLight + ` FROM requests WHERE state = 'pending' AND ` + pgAlive + ` ORDER BY seq`
 	pgTodo    = pgLight + ` FROM requests WHERE state IN ('claimed', 'started') AND ` + pgLeft + ` ORDER BY seq FOR UPDATE`
@@ -178,33 +185,39 @@ const (
 
 // Between bridges.
 const (
-	// asks: the question lies open on this bridge's desk, under this nonce. What was
-	// posted to an earlier asking of it is void.
-	pgAsks = `UPDATE requests SET nonce = @nonce::bytea, posted = 0, posted_by = '', posted_reason = '', posted_at = NULL
-WHERE id = @id AND state = 'pending' AND owner = @me::bigint AND nonce <> @nonce::bytea`
+	// asks: the question lies open on this bridge's desk, and an answer to it names
+	// this nonce.
+	pgAsks = `WITH asked AS (UPDATE requests SET nonce = @nonce::bytea, nonce_until = @until::bigint
+  WHERE id = @id AND state = 'pending' AND owner = @me::bigint RETURNING seq)
+SELECT seq, pg_notify(@channel::text, '') FROM asked`
 
-	// Of any number of answers that are posted the first is kept; one that nobody has
-	// taken within its time is none. A no needs no nonce: it gives no power.
-	pgPost = `WITH post AS (UPDATE requests SET posted = @posted::smallint, posted_by = @by::bytea, posted_reason = @reason::bytea, posted_at = clock_timestamp()
-  WHERE id = @id AND state = 'pending' AND digest = @digest AND (posted = 0 OR posted_at <= clock_timestamp() - @stale::interval)
-    AND (@posted::smallint = 1 OR (nonce <> '' AND nonce = @nonce::bytea)) AND ` + pgAlive + ` RETURNING seq)
+	// Of any number of answers that are posted to a bridge that lives the first is kept;
+	// one that nobody has taken within its time is none. A no may come before the
+	// question is open: it gives no power.
+	pgPost = `WITH post AS (UPDATE requests SET posted = @posted::smallint, posted_by = @by::bytea, posted_reason = @reason::bytea,
+    posted_proof = @proof::bytea, posted_at = clock_timestamp(), said = ''
+  WHERE id = @id AND state = 'pending' AND digest = @digest AND owner <> @me::bigint AND owner IN (SELECT generation FROM living)
+    AND (posted = 0 OR posted_at <= clock_timestamp() - @stale::interval) AND (@posted::smallint = 1 OR nonce <> '') AND ` + pgAlive + ` RETURNING seq)
 SELECT seq, pg_notify(@channel::text, '') FROM post`
 
-	pgUnpost = `UPDATE requests SET posted = 0, posted_by = '', posted_reason = '', posted_at = NULL
-WHERE id = @id AND state = 'pending' AND posted <> 0 AND posted_by = @by::bytea`
-
 	// take: what is posted is handed out once, to the bridge that has the request.
-	pgTake = `WITH old AS (SELECT seq, posted, posted_by, posted_reason, posted_at > clock_timestamp() - @stale::interval AS fresh FROM requests
-  WHERE id = @id AND state = 'pending' AND owner = @me::bigint AND posted <> 0 AND ` + pgLive + ` FOR UPDATE)
-UPDATE requests SET posted = 0, posted_by = '', posted_reason = '', posted_at = NULL FROM old WHERE requests.seq = old.seq
-RETURNING old.posted, old.posted_by, old.posted_reason, old.fresh`
+	pgTake = `WITH old AS (SELECT seq, posted, posted_by, posted_reason, posted_proof FROM requests
+  WHERE id = @id AND state = 'pending' AND owner = @me::bigint AND posted <> 0 AND posted_at > clock_timestamp() - @stale::interval AND ` + pgLive + ` FOR UPDATE)
+UPDATE requests SET ` + pgNone + ` FROM old WHERE requests.seq = old.seq
+RETURNING old.posted, old.posted_by, old.posted_reason, old.posted_proof`
 
-	pgPosted = `SELECT id FROM requests WHERE state = 'pending' AND owner = @me::bigint AND posted <> 0 ORDER BY seq`
+	pgPosted = `SELECT id, posted FROM requests WHERE state = 'pending' AND owner = @me::bigint AND posted <> 0 ORDER BY seq`
 
-	// adopt: a request of a bridge that has ended becomes this one's, with what has
-	// just been posted to it.
-	pgAdopt = `UPDATE requests SET ` + pgTaken + `, nonce = '', opened = @now::bigint, opened_boot = @boot::bigint, opened_boot_id = @boot_id::text
+	// says: why what was posted wasn't taken, for whoever posted it.
+	pgSays = `WITH said AS (UPDATE requests SET said = @said::bytea WHERE id = @id AND owner = @me::bigint RETURNING seq)
+SELECT seq, pg_notify(@channel::text, '') FROM said`
+
+	// adopt: a request of a bridge that has ended becomes this one's, if nobody was
+	// quicker.
+	pgAdopt = `UPDATE requests SET ` + pgTaken + `, ` + pgBlank + `, opened = @now::bigint, opened_boot = @boot::bigint, opened_boot_id = @boot_id::text
 WHERE id = @id AND state = 'pending' AND owner <> @me::bigint AND ` + pgMine + ` AND ` + pgLive + ` AND ` + pgAlive
+
+	pgShares = pgLight + ` FROM requests WHERE state = 'pending' AND home <> @home::bytea AND ` + pgAlive + ` ORDER BY seq`
 
 	// A bridge that was cut off and is back: what it asks, and what it runs, is still
 	// its own, if nobody has taken it up. What it had claimed and not begun isn't.
@@ -214,5 +227,5 @@ WHERE id = @id AND state = 'pending' AND owner <> @me::bigint AND ` + pgMine + `
 // pgStatements is every statement that has to be possible on a schema.
 var pgStatements = slices.Concat([]string{
 	pgInsert, pgSecret, pgClaim, pgRenew, pgStart, pgMoved, pgReplaced, pgFinishOpen, pgFinishStarted, pgExpire, pgExpireAll, pgPurge,
-	pgUnknown, pgReopen, pgAdoptOwn, pgRebase, pgGet, pgPending, pgTodo, pgAsks, pgPost, pgUnpost, pgTake, pgPosted, pgAdopt, pgBack,
+	pgUnknown, pgReopen, pgAdoptOwn, pgRebase, pgGet, pgPending, pgTodo, pgAsks, pgPost, pgTake, pgPosted, pgSays, pgAdopt, pgShares, pgBack,
 }, pgPermitStatements)

@@ -3,6 +3,7 @@ package approval_test
 import (
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/gate/approval"
@@ -27,6 +28,25 @@ func (p place) open(t testing.TB, home string, o approval.Options) *approval.Pos
 	s, err := approval.OpenPostgres(t.Context(), p.url, approval.PostgresOptions{Options: o, Home: home, Schema: p.schema, Unsynced: true})
 	require.NoError(t, err)
 	return s
+}
+
+// exec runs a statement in that schema, as somebody with the database's password can.
+func (p place) exec(t testing.TB, q string, args ...any) {
+	t.Helper()
+	c := p.connect(t)
+	defer func() { require.NoError(t, c.Close(t.Context())) }()
+	_, err := c.Exec(t.Context(), q, args...)
+	require.NoError(t, err)
+}
+
+func (p place) connect(t testing.TB) *pgx.Conn {
+	t.Helper()
+	conf, err := pgx.ParseConfig(p.url)
+	require.NoError(t, err)
+	conf.RuntimeParams["search_path"] = p.schema
+	c, err := pgx.ConnectConfig(t.Context(), conf)
+	require.NoError(t, err)
+	return c
 }
 
 func TestPostgresConforms(t *testing.T) {

@@ -32,11 +32,18 @@ func errElsewhere(keeper string) error {
 	return gate.Errf(gate.CodeInProgress, "call_id", "bridge %s has the request; answer it there, or post the answer to it", keeper)
 }
 
+func errLeft(keeper string) error {
+	return gate.Errf(gate.CodeDisconnected, "call_id", "bridge %s, which asked it, has ended; the request has to be taken up here first", keeper)
+}
+
 // notMine says why a write of this bridge changed nothing although the request is as
 // it should be.
 func (o *pgOp) notMine(ctx context.Context, r pgRow, what string) error {
-	if !r.mine {
+	switch {
+	case !r.mine:
 		return errElsewhere(r.keeper)
+	case r.home != o.s.home:
+		return errLeft(r.keeper)
 	}
 	return o.living(ctx, errNoChange(what))
 }
