@@ -14,13 +14,18 @@ import (
 // of a routine do (gate.Chained). Where that is their rehearsals say: where each joint
 // rests, what the gripper holds, where bodies lie that were carried.
 
-// unchained are the tools that can't be steps of a chain, by why not: nothing can
-// tell where they leave a robot, or a person should decide each time.
-var unchained = map[string]string{
-	"reference":   "where the joint is isn't known before it has found its switch, so nothing can be planned to follow or precede it; reference the robot by itself",
-	"torque_on":   "what a robot does whose torque is switched can't be predicted; switch it by itself",
-	"torque_off":  "what a robot does whose torque is switched can't be predicted; switch it by itself",
-	"estop_reset": "what was latched, and why, isn't known before; release it by itself",
+// unchained says why a tool can't be a step of a chain, "" if it can: nothing can tell
+// where it leaves the robot, or a person should decide each time.
+func unchained(tool string) string {
+	switch tool {
+	case "reference":
+		return "where the joint is isn't known before it has found its switch, so it is no step of a chain; reference the robot by itself"
+	case "torque_on", "torque_off":
+		return "what a robot does whose torque is switched can't be predicted, so it is no step of a chain; switch it by itself"
+	case "estop_reset":
+		return "what will be latched, and why, isn't known before, so it is no step of a chain; release it by itself"
+	}
+	return ""
 }
 
 // prospect is where actions that haven't run will leave a robot.
@@ -87,7 +92,7 @@ func (a *arm) following(ctx context.Context, before []gate.Action) (*prospect, e
 func (p *prospect) move(x *moveAction) error {
 	a, m, r := x.arm, x.motion, x.rehearsal
 	if m.Seek != nil {
-		return robot.Errf(robot.CodeNotSupported, a.name, "%s", unchained["reference"])
+		return robot.Errf(robot.CodeNotSupported, a.name, "%s", unchained("reference"))
 	}
 	if len(r.Joints) != a.Model.DoF() {
 		return robot.Errf(robot.CodeNotSupported, a.name, "the rehearsal doesn't say where the step before ends")
@@ -148,7 +153,7 @@ func (p *prospect) place(moved []robot.BodyPose) {
 // command adds a command.
 func (p *prospect) command(x *commandAction) error {
 	if x.cmd.Kind != robot.SetActuator {
-		return robot.Errf(robot.CodeNotSupported, x.arm.name, "%s", unchained[string(x.cmd.Kind)])
+		return robot.Errf(robot.CodeNotSupported, x.arm.name, "%s", unchained(string(x.cmd.Kind)))
 	}
 	for i := range p.state.Actuators {
 		if s := &p.state.Actuators[i]; s.Name == x.cmd.Name {

@@ -53,9 +53,11 @@ func latches(a *arm, cmd robot.Command, st robot.State) string {
 	return s
 }
 
+// liveDigest is the command's part of what a person approves (G12). Its stop epoch isn't
+// in it, as a motion's isn't: restoreCommand says why.
 func (x *commandAction) liveDigest() [32]byte {
 	info := x.arm.Backend.Info()
-	b := append([]byte(nil), "tau command action 2\x00"...)
+	b := append([]byte(nil), "tau command action 3\x00"...)
 	b = append(b, x.arm.Model.ModelHash[:]...)
 	scene := x.arm.sceneNow()
 	b = append(b, scene.Hash[:]...)
@@ -69,7 +71,6 @@ func (x *commandAction) liveDigest() [32]byte {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
 		b = append(b, s...)
 	}
-	b = binary.BigEndian.AppendUint64(b, x.cmd.Epoch)
 	b = binary.BigEndian.AppendUint64(b, math.Float64bits(x.cmd.Value))
 	for _, q := range x.start {
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(q))

@@ -17,7 +17,7 @@ func TestG12_TheKindOfACommandIsInItsDigest(t *testing.T) {
 	snap, err := g.action("torque_off", `{}`).Snapshot()
 	require.NoError(t, err)
 	for field, other := range map[string]any{
-		"kind": robot.TorqueOn, "epoch": 1, "value": 1, "name": "led", "latches": "", "facts": []gate.Fact{{Label: "Holds", Text: "x"}},
+		"kind": robot.TorqueOn, "value": 1, "name": "led", "latches": "", "facts": []gate.Fact{{Label: "Holds", Text: "x"}},
 		"start": make([]float64, g.model.DoF()), "digest": [32]byte{}, "arm": "left", "version": 1,
 	} {
 		var fields map[string]json.RawMessage

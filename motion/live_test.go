@@ -2,6 +2,7 @@ package motion_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,6 +58,14 @@ func newLive(t *testing.T, o rigOptions) (*rig, *live, *fixed) {
 }
 
 const turn = `{"positions":{"shoulder_pan":0.5}}`
+
+// run asks a tool that answers at once.
+func (g *rig) run(tool, args string, out any) {
+	g.t.Helper()
+	res, err := g.action(tool, args).Run(g.t.Context())
+	require.NoError(g.t, err)
+	require.NoError(g.t, json.Unmarshal(res.Data, out))
+}
 
 func (g *rig) action(tool, args string) gate.Action {
 	g.t.Helper()

@@ -71,6 +71,9 @@ func (p *Planner) handle(call gate.Call, act *moveAction) planResult {
 
 // preparePlan takes a plan's handle; from now on it is used, whatever is decided.
 func (p *Planner) preparePlan(ctx context.Context, call gate.Call, a *arm, w want) (*moveAction, error) {
+	if w.after != nil {
+		return nil, robot.Errf(robot.CodeNotSupported, "plan_id", "a plan starts where the robot was when it was made, not where another step leaves it; name the target instead")
+	}
 	in, err := args[struct {
 		PlanID string `json:"plan_id"`
 	}](call)
@@ -83,9 +86,6 @@ func (p *Planner) preparePlan(ctx context.Context, call gate.Call, a *arm, w wan
 	}
 	if act.arm != a {
 		return nil, robot.Errf(robot.CodePlanExpired, "plan_id", "plan %q was made for another robot; plan again", in.PlanID)
-	}
-	if w.after != nil {
-		return nil, robot.Errf(robot.CodeNotSupported, "plan_id", "a plan starts where the robot was when it was made, not where another step leaves it; name the target instead")
 	}
 	// Also whether it is allowed to whoever executes it: lookup has seen that this is
 	// who has planned it.

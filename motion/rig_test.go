@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-gl/mathgl/mgl64"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/gate"
@@ -29,6 +30,7 @@ type rig struct {
 	name    string
 	tools   map[string]gate.Tool
 	planner *motion.Planner
+	reh     motion.Rehearser
 	now     time.Time
 	count   int
 }
@@ -52,6 +54,9 @@ type rigOptions struct {
 	// edit stands between the tools and the scene; nil: nothing does
 	edit    func(motion.SceneEditor) motion.SceneEditor
 	unknown []bool // joints whose position isn't known
+	allow   motion.Allowances
+	space   *motion.Box    // that the planner keeps the tip in
+	fence   *[2]mgl64.Vec3 // that the rehearsal keeps it in
 }
 
 // world is a simulated robot's scene, the same pointer until it changes.
@@ -90,7 +95,7 @@ func newRig(t testing.TB, o rigOptions) *rig {
 	}
 	reh := o.rehearser
 	if reh == nil {
-		reh, err = sim.NewRehearser(m, &o.scene, 1, sim.RehearserOptions{Scene: o.sceneNow})
+		reh, err = sim.NewRehearser(m, &o.scene, 1, sim.RehearserOptions{Scene: o.sceneNow, Workspace: o.fence})
 		require.NoError(t, err)
 	}
 	var backend robot.Backend = r
@@ -107,10 +112,10 @@ func newRig(t testing.TB, o rigOptions) *rig {
 	if o.edit != nil {
 		arm.Edit = o.edit(r)
 	}
-	g := &rig{t: t, model: m, robot: r, name: o.name, tools: map[string]gate.Tool{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	g := &rig{t: t, reh: reh, model: m, robot: r, name: o.name, tools: map[string]gate.Tool{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	g.planner, err = motion.New(motion.Config{
 		Arms: map[string]motion.Arm{o.name: arm},
-		Now:  func() time.Time { return g.now }, Seed: 1,
+		Now:  func() time.Time { return g.now }, Seed: 1, Allow: o.allow, Workspace: o.space,
 	})
 	require.NoError(t, err)
 	for _, tool := range g.planner.Tools() {

@@ -44,7 +44,6 @@ type commandSnapshot struct {
 	Kind    robot.CommandKind `json:"kind"`
 	Name    string            `json:"name,omitempty"`
 	Value   float64           `json:"value"`
-	Epoch   uint64            `json:"epoch"`
 	Start   []float64         `json:"start"`
 	Facts   []gate.Fact       `json:"facts"`
 	Latches string            `json:"latches"`
@@ -53,7 +52,7 @@ type commandSnapshot struct {
 
 func (x *commandAction) Snapshot() ([]byte, error) {
 	return json.Marshal(commandSnapshot{
-		Version: snapshotVersion, Arm: x.arm.name, Call: x.call, Kind: x.cmd.Kind, Name: x.cmd.Name, Value: x.cmd.Value, Epoch: x.cmd.Epoch,
+		Version: snapshotVersion, Arm: x.arm.name, Call: x.call, Kind: x.cmd.Kind, Name: x.cmd.Name, Value: x.cmd.Value,
 		Start: x.start, Facts: x.facts, Latches: x.latches, Digest: x.digest,
 	})
 }
@@ -100,9 +99,16 @@ func (p *Planner) restoreMove(ctx context.Context, snapshot []byte) (gate.Action
 	return x, nil
 }
 
-// restoreCommand makes the command again. Its stop epoch is part of its digest: a
-// backend that counts otherwise now voids it, which Check says.
-func (p *Planner) restoreCommand(_ context.Context, snapshot []byte) (gate.Action, error) {
+// restoreCommand makes the command again, with the stop epoch of now as restoreMove
+// does: a backend counts its stops anew in each of its lives, so that the count of an
+// earlier one says nothing. What a stop would have said is said otherwise. A stop of
+// this bridge ends every request that waits, in the store too (G6), so one that is
+// still there to be restored has seen none in the life before; any from now on raises
+// the epoch; and what a stop leaves of itself while no bridge runs (a latched e-stop, a
+// fault, torque that is off, another place) isn't what the card showed, and Check
+// compares all of that before anything is actuated (G12, G47). estop_reset above all
+// releases only the latches that somebody was shown.
+func (p *Planner) restoreCommand(ctx context.Context, snapshot []byte) (gate.Action, error) {
 	var s commandSnapshot
 	if err := json.Unmarshal(snapshot, &s); err != nil {
 		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "%w", err)
@@ -111,7 +117,11 @@ func (p *Planner) restoreCommand(_ context.Context, snapshot []byte) (gate.Actio
 	if s.Version != snapshotVersion || a == nil || len(s.Start) != a.Model.DoF() {
 		return nil, gate.Errf(gate.CodeInvalidArgument, "snapshot", "version %d of robot %q: %w", s.Version, s.Arm, errSnapshot)
 	}
-	cmd := robot.Command{Kind: s.Kind, Name: s.Name, Value: s.Value, Epoch: s.Epoch}
+	st, err := a.state(ctx)
+	if err != nil {
+		return nil, gateErr(err)
+	}
+	cmd := robot.Command{Kind: s.Kind, Name: s.Name, Value: s.Value, Epoch: st.StopEpoch}
 	x := &commandAction{arm: a, call: s.Call, cmd: cmd, facts: s.Facts, latches: s.Latches, start: s.Start}
 	if x.digest = x.liveDigest(); x.digest != s.Digest {
 		return nil, gate.Errf(gate.CodeStartMoved, "snapshot", "robot, scene, driver or calibration changed: %w", errSnapshot)

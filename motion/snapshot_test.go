@@ -35,3 +35,42 @@ func TestG47_AMotionIsRestoredUnderTheStopEpochOfNow(t *testing.T) {
 	res, err := third.Run(t.Context())
 	require.NoError(t, err, res.Text)
 }
+
+// A command is restored as a motion is: under the count of now, void by the next stop,
+// and not where what its card showed of latches and torque isn't so any more.
+func TestG47_ACommandIsRestoredUnderTheStopEpochOfNow(t *testing.T) {
+	g := newRig(t, rigOptions{})
+	g.robot.Stop(t.Context(), robot.StopControlled)
+	act := g.action("torque_off", `{}`)
+	snap, err := act.Snapshot()
+	require.NoError(t, err)
+
+	next := newRig(t, rigOptions{})
+	restored := func() gate.Action {
+		again, err := next.tools["torque_off"].Restore(t.Context(), snap)
+		require.NoError(t, err)
+		require.Equal(t, act.Digest(), again.Digest())
+		return again
+	}
+	first, second := restored(), restored()
+	require.NoError(t, first.Check(t.Context()))
+	next.robot.Stop(t.Context(), robot.StopControlled)
+	requireCode(t, gate.CodeStopped, first.Check(t.Context()))
+	_, err = second.Run(t.Context())
+	requireCode(t, gate.CodeStopped, err)
+
+	third := restored()
+	require.NoError(t, third.Check(t.Context()))
+	res, err := third.Run(t.Context())
+	require.NoError(t, err, res.Text)
+	fourth := restored()
+	requireCode(t, gate.CodeStartMoved, fourth.Check(t.Context())) // the torque is off already
+
+	// A reset releases only what somebody was shown.
+	g.robot.Stop(t.Context(), robot.StopEmergency)
+	snap, err = g.action("estop_reset", `{}`).Snapshot()
+	require.NoError(t, err)
+	reset, err := next.tools["estop_reset"].Restore(t.Context(), snap)
+	require.NoError(t, err)
+	requireCode(t, gate.CodeStartMoved, reset.Check(t.Context()))
+}

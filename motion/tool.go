@@ -30,7 +30,7 @@ func (t tool) PrepareAfter(ctx context.Context, call gate.Call, before []gate.Ac
 	if err != nil {
 		return nil, gateErr(err)
 	}
-	if text := unchained[t.spec.Name]; text != "" {
+	if text := unchained(t.spec.Name); text != "" {
 		return nil, gate.Errf(gate.CodeNotSupported, t.spec.Name, "%s", text)
 	}
 	after, err := a.following(ctx, before)
@@ -75,6 +75,9 @@ func (p *Planner) physical(name, doc, effect string, in *gate.Schema, prepare fu
 			return act.forCall(call), nil
 		},
 		restore: p.restoreMove,
+	}
+	if how, ok := editorOf(name); ok {
+		return editable{t, how}
 	}
 	return t
 }

@@ -42,6 +42,10 @@ func tooDeep(p *pair, dist, least float64) string {
 	if least >= 0 || dist >= 0 {
 		return fmt.Sprintf("%s is nearer to %s at the start than a motion may begin", p.a, p.b)
 	}
+	if p.code == robot.CodeZoneNotGranted {
+		return fmt.Sprintf("%s is %.1f mm inside the guarded zone %s at the start, and no motion leads out of more than %.1f mm without permission for the zone",
+			p.a, -1e3*dist, p.b, -1e3*least)
+	}
 	text := fmt.Sprintf("%s is %.1f mm inside %s at the start, and no motion leads out of more than %.1f mm: switch the torque off and move it out by hand",
 		p.a, -1e3*dist, p.b, -1e3*least)
 	switch p.code {

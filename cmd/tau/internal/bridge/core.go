@@ -23,15 +23,15 @@ const (
 
 // newPlanner makes the planner of one simulated arm, with the simulator as its
 // rehearsal. backend is what moves; it may be a wrapper of rob.
-func newPlanner(m *robot.Model, scene robot.Scene, rob *sim.Robot, backend robot.Backend, seed uint64, now func() time.Time) (*motion.Planner, error) {
+func newPlanner(m *robot.Model, scene robot.Scene, rob *sim.Robot, backend robot.Backend, seed uint64, now func() time.Time, within limits) (*motion.Planner, error) {
 	world := &sceneNow{rob: rob}
-	rehearser, err := sim.NewRehearser(m, &scene, seed, sim.RehearserOptions{Scene: world.get})
+	rehearser, err := sim.NewRehearser(m, &scene, seed, sim.RehearserOptions{Scene: world.get, Workspace: within.corners()})
 	if err != nil {
 		return nil, err
 	}
 	return motion.New(motion.Config{
 		Arms: map[string]motion.Arm{SimArm: {Model: m, Scene: scene, SceneNow: world.get, Backend: backend, Rehearser: rehearser, Edit: rob}},
-		Now:  now, Seed: seed,
+		Now:  now, Seed: seed, Allow: within.allow, Workspace: within.box(),
 	})
 }
 
@@ -92,12 +92,12 @@ func (s sessions) Session(name string) (gate.Session, error) {
 	return gate.Session{Name: name, Mode: gate.ModeSim, Backend: SimArm}, nil
 }
 
-// gateError turns a *robot.Error into the gate's own with the same code.
+// gateError turns a *robot.Error into the gate's own with all that it says; any other
+// error stays what it is.
 func gateError(err error) error {
-	var ge *gate.Error
 	var re *robot.Error
-	if err == nil || errors.As(err, &ge) || !errors.As(err, &re) {
+	if !errors.As(err, &re) {
 		return err
 	}
-	return &gate.Error{Code: gate.Code(re.Code), Where: re.Where, Text: re.Text, Err: err}
+	return motion.GateError(err)
 }
