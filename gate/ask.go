@@ -177,6 +177,7 @@ func (g *Gate) settle(ctx context.Context, c *call, req Request, m permit, p *pl
 	if v.allowed {
 		var err error
 		if m.lease, err = g.claim(ctx, c, m, v.by); err == nil {
+			m.by = v.by
 			return m, p, Answer{}, true
 		}
 		v = verdict{err: asError(err, CodeInternal), state: RequestWithdrawn}

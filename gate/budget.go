@@ -7,8 +7,12 @@ import (
 	"time"
 )
 
-// DefaultTurnQuiet ends a turn that nobody gave a name.
-const DefaultTurnQuiet = time.Minute
+const (
+	// DefaultTurnQuiet ends a turn that nobody gave a name.
+	DefaultTurnQuiet = time.Minute
+	// MaxTurn bounds a turn's name, in bytes.
+	MaxTurn = 128
+)
 
 // Budget bounds calls (G24). A step that begins within the budget runs whole, however
 // many calls it is; what comes after it is refused. call_status and cancel_call are

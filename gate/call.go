@@ -30,7 +30,7 @@ type call struct {
 	started   bool     // and has said that it did
 	restored  bool     // an earlier process asked it
 	approval  ApprovalKind
-	fired     *firedBy // the routine that it runs, or is a step of; nil: none
+	fired     *firedBy  // the routine that it runs, or is a step of; nil: none
 	reason    string    // why it was refused, for its event, where the code doesn't say
 	member    *member   // of a batch; nil: it came alone
 	counts    [2]*count // of turn and session, while it counts as under way

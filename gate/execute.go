@@ -212,7 +212,7 @@ func (g *Gate) finishRequest(c *call, state RequestState, a Answer, by string) {
 	if c.started && state != RequestUnknown {
 		state = RequestDone
 	}
-	a = c.complete(a)
+	a = c.complete(g.after(c, a)) // nothing is stored that the caller doesn't get
 	a.CallID = c.request()
 	if err := g.endRequest(c.request(), Ending{State: state, Answer: a.JSON(), Decider: by}, c.begun); err != nil {
 		g.logFault("the request could not be ended", c, err)
