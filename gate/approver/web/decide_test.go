@@ -1,0 +1,226 @@
+package web_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/approver/desk"
+	"github.com/tau-robot/tau/gate/approver/web"
+)
+
+func TestG34_ADeviceDecidesWithItsKeyOnce(t *testing.T) {
+	for purpose, want := range map[string]gate.Decision{"approve": gate.Approved, "reject": gate.Rejected} {
+		t.Run(purpose, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				q := r.ask(r.s, request("c1"))
+				synctest.Wait()
+				s := r.show(r.dev, "c1")
+				body := r.dev.decision(r.dev.statement(s, purpose))
+				a := r.do(post(web.Path+"decide", body))
+				require.Equal(t, 200, a.status, a.body)
+				require.Equal(t, purpose, a.body["decision"])
+				require.Equal(t, gate.Word{Decision: want, Reason: web.ReasonAnswered, By: "device:" + r.dev.id}, <-q.word)
+				again := r.do(post(web.Path+"decide", body))
+				require.Equal(t, 409, again.status)
+				require.Equal(t, "statement replayed", again.reason())
+				require.Contains(t, r.log.String(), "statement replayed")
+			})
+		})
+	}
+}
+
+// TestG34_EveryOtherStatementIsRefusedWithItsReason breaks a good statement in one way
+// at a time; the question stays open, and the good one counts after all of them.
+func TestG34_EveryOtherStatementIsRefusedWithItsReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		stranger := newDevice(t)
+		lost := newDevice(t)
+		r.vouch(lost)
+		q := r.ask(r.s, request("c1"))
+		other := r.ask(r.s, request("c2"))
+		_ = other
+		synctest.Wait()
+		s, lostShow, s2 := r.show(r.dev, "c1"), r.show(lost, "c1"), r.show(r.dev, "c2")
+		require.NoError(t, r.ring.Revoke(lost.id, time.Now()))
+		good := r.dev.statement(s, "approve")
+		with := func(f func(*statement)) string {
+			c := good
+			f(&c)
+			return r.dev.decision(c)
+		}
+		signedByOther := func() string {
+			b := good.bytes()
+			return fmt.Sprintf(`{"statement":%q,"signature":%q}`, base64.StdEncoding.EncodeToString(b), base64.StdEncoding.EncodeToString(stranger.sign(b)))
+		}
+		cases := map[string]struct {
+			body   string
+			status int
+			reason string
+		}{
+			"unknown device":          {stranger.decision(stranger.statement(s, "approve")), 401, "key unknown"},
+			"revoked device":          {lost.decision(lost.statement(lostShow, "approve")), 403, "key revoked"},
+			"another's signature":     {signedByOther(), 401, "signature wrong"},
+			"another digest":          {with(func(c *statement) { c.digest = s2.Digest }), 409, "statement about another digest"},
+			"another request's nonce": {with(func(c *statement) { c.nonce = s2.ApproveNonce }), 422, "statement about something else"},
+			"another card":            {with(func(c *statement) { c.hash = s2.hash() }), 409, "statement about another card"},
+			"a nonce of nobody's":     {with(func(c *statement) { c.nonce = newNonce() }), 410, "nonce unknown"},
+			"the other button's":      {with(func(c *statement) { c.nonce = s.RejectNonce }), 422, "statement for another purpose"},
+			"another decision":        {with(func(c *statement) { c.decision = "reject" }), 400, "statement malformed"},
+			"another purpose":         {r.dev.decision(statement{"grant", r.dev.id, "sim", s.Digest, good.nonce, good.expiry, "", s.hash()}), 400, "statement malformed"},
+			"expired":                 {with(func(c *statement) { c.expiry = strconv.FormatInt(time.Now().UnixMilli(), 10) }), 410, "statement expired"},
+			"holds too long":          {with(func(c *statement) { c.expiry = strconv.FormatInt(s.NonceExpires+1, 10) }), 410, "statement expired"},
+			"no signature":            {fmt.Sprintf(`{"statement":%q,"signature":""}`, base64.StdEncoding.EncodeToString(good.bytes())), 401, "signature wrong"},
+			"unknown member":          {`{"approved":true,` + r.dev.decision(good)[1:], 400, "body malformed"},
+			"member twice":            {`{"signature":"",` + r.dev.decision(good)[1:], 400, "body malformed"},
+			"data behind":             {r.dev.decision(good) + "{}", 400, "body malformed"},
+			"no object":               {`["approve"]`, 400, "body malformed"},
+			"nothing":                 {``, 400, "body malformed"},
+			"too large":               {`{"statement":"` + strings.Repeat("A", 17<<10) + `"}`, 413, "body too large"},
+		}
+		for name, c := range cases {
+			a := r.do(post(web.Path+"decide", c.body))
+			require.Equal(t, c.reason, a.reason(), name)
+			require.Equal(t, c.status, a.status, name)
+			require.Contains(t, r.log.String(), fmt.Sprintf("reason=%q", c.reason), name)
+			q.still(t, name)
+		}
+		plain := post(web.Path+"decide", r.dev.decision(good))
+		plain.Header.Set("Content-Type", "text/plain")
+		require.Equal(t, 415, r.do(plain).status, "what a form of another page could send")
+		require.Equal(t, 200, r.do(post(web.Path+"decide", r.dev.decision(good))).status, "nothing above used it up")
+		require.Equal(t, gate.Approved, (<-q.word).Decision)
+	})
+}
+
+func TestG34_ADecisionForAnEarlierAskingIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		req := request("c1")
+		first := r.ask(r.s, req)
+		synctest.Wait()
+		s := r.show(r.dev, "c1")
+		body := r.dev.decision(r.dev.statement(s, "approve"))
+		first.stop()
+		require.NotEqual(t, gate.Approved, (<-first.word).Decision)
+		closed := r.do(post(web.Path+"decide", r.dev.decision(r.dev.statement(s, "reject"))))
+		require.Equal(t, 404, closed.status)
+		require.Equal(t, "no such open request", closed.reason())
+		again := r.ask(r.s, req) // the same request, digest and all
+		synctest.Wait()
+		a := r.do(post(web.Path+"decide", body))
+		require.Equal(t, 409, a.status)
+		require.Equal(t, "answer for another asking", a.reason())
+		again.still(t, "the earlier asking's decision")
+	})
+}
+
+func TestG34_ANonceThatHasExpiredIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		q := r.ask(r.s, request("c1"))
+		synctest.Wait()
+		s := r.show(r.dev, "c1")
+		time.Sleep(2 * time.Minute)
+		a := r.do(post(web.Path+"decide", r.dev.decision(r.dev.statement(s, "approve"))))
+		require.Equal(t, 410, a.status)
+		require.Equal(t, "statement expired", a.reason())
+		q.still(t, "an expired nonce")
+	})
+}
+
+func TestG10_TheWebWaitsFiveMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		q := r.ask(desk.New(desk.Options{Channels: []gate.Approver{r.s}}), request("c1"))
+		synctest.Wait()
+		time.Sleep(4 * time.Minute)
+		s := r.show(r.dev, "c1")
+		time.Sleep(time.Minute)
+		require.Equal(t, gate.Word{Decision: gate.TimedOut, Reason: web.ReasonTimeout}, <-q.word)
+		a := r.do(post(web.Path+"decide", r.dev.decision(r.dev.statement(s, "approve"))))
+		require.Equal(t, "no such open request", a.reason())
+	})
+}
+
+func TestG10_AnExpiredRequestIsNotApproved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		req := request("c1")
+		req.Expiry = time.Now().Add(10 * time.Second)
+		q := r.ask(r.s, req)
+		synctest.Wait()
+		s := r.show(r.dev, "c1")
+		time.Sleep(10 * time.Second)
+		a := r.do(post(web.Path+"decide", r.dev.decision(r.dev.statement(s, "approve"))))
+		require.Equal(t, 410, a.status)
+		require.Equal(t, "request expired", a.reason())
+		q.still(t, "an expired request")
+	})
+}
+
+// TestCase64_OfManyDecisionsOneCounts has a hundred good decisions on one request at once.
+func TestCase64_OfManyDecisionsOneCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		q := r.ask(r.s, request("c1"))
+		synctest.Wait()
+		const n = 100
+		got := make(chan answer, n)
+		var bodies []string
+		for i := range n {
+			bodies = append(bodies, r.dev.decision(r.dev.statement(r.show(r.dev, "c1"), []string{"approve", "reject"}[i%2])))
+		}
+		for _, body := range bodies {
+			go func() { got <- r.do(post(web.Path+"decide", body)) }()
+		}
+		taken := ""
+		for range n {
+			a := <-got
+			if a.status == 200 {
+				require.Empty(t, taken, "two were taken")
+				taken = a.body["decision"].(string)
+				continue
+			}
+			require.Contains(t, []string{"answered already", "no such open request", "too many requests at once"}, a.reason())
+		}
+		w := <-q.word
+		require.Equal(t, taken == "approve", w.Decision == gate.Approved)
+	})
+}
+
+func TestG25_WithoutADeviceNobodyIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		require.False(t, r.s.Unattended())
+		require.NoError(t, r.ring.Revoke(r.dev.id, time.Now()))
+		require.True(t, r.s.Unattended())
+		w, err := r.s.Decide(t.Context(), request("c1"))
+		require.NoError(t, err)
+		require.Equal(t, gate.Word{Decision: gate.Void, Reason: desk.Absent}, w)
+		require.True(t, r.s.DropsOut(desk.Absent))
+	})
+}
+
+func TestTheEndDropsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		q := r.ask(r.s, request("c1"))
+		synctest.Wait()
+		require.NoError(t, r.s.Shutdown(t.Context()))
+		require.NoError(t, r.s.Shutdown(t.Context()))
+		require.Equal(t, gate.Word{Decision: gate.Void, Reason: web.ReasonEnded}, <-q.word)
+		w, err := r.s.Decide(t.Context(), request("c2"))
+		require.NoError(t, err)
+		require.Equal(t, web.ReasonEnded, w.Reason)
+	})
+}
