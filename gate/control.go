@@ -37,7 +37,7 @@ func isReserved(name string) bool {
 
 func (g *Gate) ownTools() []Tool {
 	callID := Str(32).Desc("The call_id of an earlier answer")
-	own := []Tool{
+	return []Tool{
 		stopTool(toolStop, "Stops everything that moves, at once and controlled; power stays on and positions are held. Always allowed, never queued. Everything that waits is dropped."),
 		stopTool(toolEStop, "Emergency stop: stops everything that moves and latches, so that nothing moves until a person has approved estop_reset. Always allowed, never queued."),
 		Func(Spec{
@@ -68,10 +68,14 @@ func (g *Gate) ownTools() []Tool {
 		}, g.currentTime),
 		demoTool{},
 	}
-	if g.cfg.Grants != nil {
+}
+
+// permitTools are those with which a person permits more than one call.
+func (g *Gate) permitTools(grants, routines bool) (own []Tool) {
+	if grants {
 		own = append(own, accessTool{g})
 	}
-	if g.cfg.Routines != nil {
+	if routines {
 		own = append(own, registerTool{g}, routineTool{g})
 	}
 	return own

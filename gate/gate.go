@@ -63,7 +63,7 @@ func New(cfg Config) (*Gate, error) {
 	for _, fn := range cfg.Exemptions {
 		g.Exempt(fn)
 	}
-	if err := g.cat.register(g.ownTools()); err != nil {
+	if err := g.cat.register(append(g.ownTools(), g.permitTools(cfg.Grants != nil, cfg.Routines != nil)...)); err != nil {
 		return nil, err
 	}
 	g.cat.seal()

@@ -1,9 +1,11 @@
 package gate
 
-// OwnSpecs are the gate's own tools, which New adds to each catalog, in no order. A
-// policy needs them before there is a gate.
+// OwnSpecs are the gate's own tools, in no order: those that New adds to each catalog,
+// and those that it adds where grants and routines can be kept. A policy needs them
+// before there is a gate.
 func OwnSpecs() []Spec {
-	tools := (&Gate{}).ownTools()
+	g := &Gate{}
+	tools := append(g.ownTools(), g.permitTools(true, true)...)
 	out := make([]Spec, 0, len(tools))
 	for _, t := range tools {
 		spec := safeSpec(t)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/approval"
 	"github.com/tau-robot/tau/gate/lane"
 	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/sim"
@@ -13,10 +14,6 @@ import (
 type nowhere struct{}
 
 func (nowhere) Emit(gate.Event) error { return nil }
-
-// nothing is the store of a gate that is only looked at: nothing is asked of it, and
-// whatever were would be refused as a fault.
-type nothing struct{ gate.Requests }
 
 // Simulable says why a robot can't be simulated; nil: it can.
 func Simulable(m *robot.Model) error {
@@ -34,7 +31,7 @@ func Catalog(m *robot.Model, scene robot.Scene) ([]gate.Spec, error) {
 		return nil, err
 	}
 	defer func() { _ = rob.Close() }() // a simulated robot that never moved
-	planner, err := newPlanner(m, scene, rob, rob, 0, time.Now)
+	planner, err := newPlanner(m, scene, rob, rob, 0, time.Now, limits{})
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +41,10 @@ func Catalog(m *robot.Model, scene robot.Scene) ([]gate.Spec, error) {
 	}
 	l := lane.New()
 	defer func() { _ = l.Close() }() // a lane that never ran anything
+	nothing := approval.NewMemory()  // of a gate that is only looked at
 	g, err := gate.New(gate.Config{
-		Catalog: catalog, Lane: l, Sessions: sessions{robot.NewSessions(time.Now)}, Requests: nothing{}, Sink: nowhere{},
+		Catalog: catalog, Lane: l, Sessions: sessions{robot.NewSessions(time.Now)}, Requests: nothing, Sink: nowhere{},
+		Grants: nothing, Access: &permits{}, Routines: nothing,
 	})
 	if err != nil {
 		return nil, err

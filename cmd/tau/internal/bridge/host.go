@@ -171,7 +171,11 @@ func (h *Host) openEvents() error {
 // build makes robot, planner and gate.
 func (h *Host) build(approver gate.Approver) error {
 	s := h.setup
-	o := sim.Options{Model: s.Model, Scene: &s.Scene, Clock: s.Clock, Seed: s.Seed, Faults: s.Faults, Now: s.Now}
+	scene, err := guarded(s.Scene, s.Settings.Policy.Motion)
+	if err != nil {
+		return err
+	}
+	o := sim.Options{Model: s.Model, Scene: &scene, Clock: s.Clock, Seed: s.Seed, Faults: s.Faults, Now: s.Now}
 	if s.Unreferenced {
 		o.Unreferenced = make([]bool, s.Model.DoF())
 		for _, r := range s.Model.References {
@@ -187,7 +191,11 @@ func (h *Host) build(approver gate.Approver) error {
 		h.backend = s.wrap(rob)
 	}
 	backend := &recorder{Backend: h.backend, sink: h.sink, watch: h.sink.watch, session: s.Session, now: s.Now, log: h.Log}
-	planner, err := newPlanner(s.Model, s.Scene, rob, backend, s.Seed, s.Now)
+	may := &permits{
+		grants: h.asked, sessions: sessions{h.all}, list: s.Settings.Policy.Grants, cap: s.Settings.Policy.Motion.SpeedCap,
+		scene: rob.Scene, now: s.Now, log: h.Log,
+	}
+	planner, err := newPlanner(s.Model, scene, rob, backend, s.Seed, s.Now, limits{may, s.Settings.Policy.Motion.Workspace})
 	if err != nil {
 		return err
 	}
@@ -206,7 +214,7 @@ func (h *Host) build(approver gate.Approver) error {
 	cfg := gate.Config{
 		Catalog: catalog, Lane: h.lane, Sessions: sessions{h.all}, Requests: h.asked, Sink: h.sink,
 		Approver: approver, Stoppers: append([]gate.Stopper{stopper{SimArm, backend}}, stops...), Log: h.Log, Now: s.Now,
-		Boot: bootClock(),
+		Boot: bootClock(), Grants: h.asked, Access: may, Routines: h.asked,
 	}
 	if s.Rehearse {
 		cfg.Exemptions = []gate.Exemption{gate.RehearseExemption}

@@ -27,7 +27,7 @@ func Plan(ctx context.Context, m *robot.Model, scene robot.Scene, from []float64
 		return Planned{}, gateError(err)
 	}
 	defer func() { _ = rob.Close() }() // a simulated robot that never moved
-	planner, err := newPlanner(m, scene, rob, rob, seed, time.Now)
+	planner, err := newPlanner(m, scene, rob, rob, seed, time.Now, limits{})
 	if err != nil {
 		return Planned{}, gateError(err)
 	}
