@@ -59,7 +59,9 @@ func (l Lang) TelegramClosedFailed() string {
 }
 
 // TelegramPressTaken answers the press that counted.
-func (l Lang) TelegramPressTaken() string { return l.pick("Your answer was taken.", "Yanıtınız alındı.") }
+func (l Lang) TelegramPressTaken() string {
+	return l.pick("Your answer was taken.", "Yanıtınız alındı.")
+}
 
 // TelegramPressEarly answers an Approve that came before the card could be read.
 func (l Lang) TelegramPressEarly() string {
@@ -105,4 +107,22 @@ func (l Lang) TelegramStopTook(d time.Duration) string {
 func (l Lang) TelegramCommands() string {
 	return l.pick("/stop stops everything, controlled; /estop stops and latches; /status says how things stand. Approvals are the buttons under a card.",
 		"/stop her şeyi denetimli durdurur; /estop durdurur ve kilitler; /status durumu söyler. Onaylar kartın altındaki düğmelerdedir.")
+}
+
+// TelegramStatus says how things stand.
+func (l Lang) TelegramStatus(robot, session string, moving bool, open int) string {
+	return l.pick("Robot %[1]s, session %[2]s. Moving: %[3]s. Open requests: %[4]d.", "Robot %[1]s, oturum %[2]s. Hareket: %[3]s. Açık istek: %[4]d.",
+		robot, session, l.telegramYesNo(moving), open)
+}
+
+// TelegramAsking says that questions are asked over Telegram.
+func (l Lang) TelegramAsking(chats int) string {
+	return l.pick("approvals are asked over Telegram, in %d chat(s)", "onaylar Telegram üzerinden, %d sohbette soruluyor", chats)
+}
+
+func (l Lang) telegramYesNo(yes bool) string {
+	if yes {
+		return l.pick("yes", "evet")
+	}
+	return l.pick("no", "hayır")
 }

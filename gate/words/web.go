@@ -82,3 +82,13 @@ func (l Lang) WebOwnKeyOnly() string {
 func (l Lang) WebFailed() string {
 	return l.pick("The bridge failed inside; nothing was decided.", "Köprüde iç hata oldu; hiçbir şeye karar verilmedi.")
 }
+
+// WebServed says where the approval service is.
+func (l Lang) WebServed(url string) string {
+	return l.pick("the approval service is at %s", "onay hizmeti şu adreste: %s", url)
+}
+
+// WebNobodyEnrolled says that nobody could answer at the approval service yet.
+func (l Lang) WebNobodyEnrolled() string {
+	return l.pick("no device is enrolled there yet, so nothing can be approved there: 'tau robot approvals enrol'", "orada henüz kayıtlı aygıt yok, bu yüzden orada hiçbir şey onaylanamaz: 'tau robot approvals enrol'")
+}

@@ -88,6 +88,7 @@ type asking struct {
 	how     string         // how it ended, for the chats; set with its end
 	over    chan struct{}  // closed when it has left Decide
 	posts   []*post
+	notes   []string // what the chats are told of it
 }
 
 // post is the message of an asking in one chat.

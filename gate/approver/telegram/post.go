@@ -102,7 +102,11 @@ func (c *Channel) sent(p *post, nonce string, got message) bool {
 	}
 	p.message, p.sent = got.ID, c.o.Now()
 	q.posts = append(q.posts, p)
+	notes := q.notes
 	c.mu.Unlock()
+	for _, text := range notes {
+		c.beside(func() { c.tellUnder(p.chat, p.message, text) })
+	}
 	return true
 }
 
@@ -120,7 +124,7 @@ func (c *Channel) takeAway(chat, id int64, text, how string) {
 		return
 	}
 	if c.insist(ctx, "editMessageReplyMarkup", markup{Chat: chat, Message: id}) {
-		c.insist(ctx, "sendMessage", outgoing{Chat: chat, Text: how, Preview: noPreview{true}, Reply: &replyTo{Message: id, Anyway: true}})
+		c.tellUnder(chat, id, how)
 	}
 }
 
@@ -146,10 +150,17 @@ func (c *Channel) tellAll(text string) {
 	}
 }
 
-func (c *Channel) tell(chat int64, text string) {
+func (c *Channel) tell(chat int64, text string) { c.tellUnder(chat, 0, text) }
+
+// tellUnder sends a notice in reply to a message; 0: to none.
+func (c *Channel) tellUnder(chat, message int64, text string) {
 	ctx, cancel := context.WithTimeout(c.life, closeFor)
 	defer cancel()
-	c.insist(ctx, "sendMessage", outgoing{Chat: chat, Text: text, Preview: noPreview{true}})
+	o := outgoing{Chat: chat, Text: text, Preview: noPreview{true}}
+	if message > 0 {
+		o.Reply = &replyTo{Message: message, Anyway: true}
+	}
+	c.insist(ctx, "sendMessage", o)
 }
 
 const (

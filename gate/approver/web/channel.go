@@ -27,7 +27,8 @@ type asking struct {
 	nonce string         // tells it from an earlier one of the same request
 	word  chan gate.Word // takes the one decision that counts
 	done  bool
-	over  chan struct{} // closed when it has left Decide
+	over  chan struct{} // closed when the service ends under it
+	notes []string      // of what happened to it meanwhile, escaped
 }
 
 // Name returns "web".
@@ -79,6 +80,29 @@ func (s *Server) Decide(ctx context.Context, req gate.Request) (gate.Word, error
 		return gate.Word{Decision: gate.TimedOut, Reason: ReasonTimeout}, nil
 	}
 	return gate.Word{Decision: gate.Rejected, Reason: ReasonWithdrawn}, nil
+}
+
+var _ gate.Noticer = (*Server)(nil)
+
+const maxNotes = 16
+
+// Notice adds to what is shown of an open question. It doesn't block.
+func (s *Server) Notice(callID string, n gate.Notice) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.open[callID]
+	if q == nil || len(q.notes) >= maxNotes {
+		return
+	}
+	switch n.Kind {
+	case gate.CallerGone:
+		q.notes = append(q.notes, s.o.Lang.NoticeCallerGone(gate.Escape(n.Text)))
+	case gate.CallerBack:
+		q.notes = append(q.notes, s.o.Lang.NoticeCallerBack())
+	default:
+		return
+	}
+	s.tell()
 }
 
 func (s *Server) begin(q *asking) bool {

@@ -60,8 +60,9 @@ type showBody struct {
 	Assumed   []string       `json:"assumed"`
 	Data      jsontext.Value `json:"data"`
 
-	Title string     `json:"title"`
-	Lines []factBody `json:"lines"`
+	Title   string     `json:"title"`
+	Lines   []factBody `json:"lines"`
+	Notices []string   `json:"notices"`
 
 	Now          int64  `json:"now_ms"`
 	ApproveNonce string `json:"approve_nonce"`
@@ -132,7 +133,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, body []byte) error
 	if _, err := s.authenticate(r, body); err != nil {
 		return err
 	}
-	req, nonce, ok := s.find(r.PathValue("call_id"))
+	req, nonce, notes, ok := s.find(r.PathValue("call_id"))
 	if !ok {
 		return newProblem(http.StatusNotFound, ReasonNoRequest, s.o.Lang.WebClosed())
 	}
@@ -146,6 +147,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, body []byte) error
 		return err
 	}
 	b := s.shown(req)
+	b.Notices = notes
 	b.Now, b.ApproveNonce, b.RejectNonce, b.NonceExpires = now.UnixMilli(), yes, no, millis(expires)
 	s.write(w, http.StatusOK, b)
 	return nil
@@ -170,13 +172,13 @@ func (s *Server) shown(req gate.Request) showBody {
 	return b
 }
 
-// find returns an open request and the nonce of its asking.
-func (s *Server) find(id string) (gate.Request, string, bool) {
+// find returns an open request, the nonce of its asking, and what there is to say of it.
+func (s *Server) find(id string) (req gate.Request, nonce string, notes []string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.open[id]
 	if q == nil || q.done {
-		return gate.Request{}, "", false
+		return gate.Request{}, "", nil, false
 	}
-	return q.req.Clone(), q.nonce, true
+	return q.req.Clone(), q.nonce, append([]string{}, q.notes...), true
 }
