@@ -39,19 +39,22 @@ func (g *rig) mustChain(steps ...step) []gate.Action {
 	return all
 }
 
-// fire restores each step from its snapshot when its turn has come, checks it and runs
-// it.
+// fire restores all steps from their snapshots where the first one starts, as the gate
+// does, and then checks and runs them in their order.
 func (g *rig) fire(steps []step, all []gate.Action) {
 	g.t.Helper()
+	again := make([]gate.Action, len(all))
 	for k, act := range all {
 		snap, err := act.Snapshot()
 		require.NoError(g.t, err)
-		again, err := g.tools[steps[k].tool].Restore(g.t.Context(), snap)
+		again[k], err = g.tools[steps[k].tool].Restore(g.t.Context(), snap)
 		require.NoError(g.t, err, "step %d", k)
-		require.Equal(g.t, act.Digest(), again.Digest())
-		require.Equal(g.t, act.Card(), again.Card())
-		require.NoError(g.t, again.Check(g.t.Context()), "step %d", k)
-		_, err = again.Run(g.t.Context())
+		require.Equal(g.t, act.Digest(), again[k].Digest())
+		require.Equal(g.t, act.Card(), again[k].Card())
+	}
+	for k, act := range again {
+		require.NoError(g.t, act.Check(g.t.Context()), "step %d", k)
+		_, err := act.Run(g.t.Context())
 		require.NoError(g.t, err, "step %d", k)
 	}
 }
