@@ -50,6 +50,11 @@ func (l Lang) TUIScroll() string {
 // TUIReady is shown once a yes counts.
 func (l Lang) TUIReady() string { return l.pick("(y or e approves)", "(e veya y onaylar)") }
 
+// TUIReadyEdit is shown instead where less can be asked for.
+func (l Lang) TUIReadyEdit() string {
+	return l.pick("(y/e approve, - half speed, < half way)", "(e/y onay, - yarı hız, < yarı yol)")
+}
+
 // TUIReject is the button that rejects.
 func (l Lang) TUIReject() string { return l.pick("Reject", "Reddet") }
 
@@ -98,7 +103,9 @@ func (l Lang) TUIClosed(tool, why string) string {
 func (l Lang) TUIWithdrawn() string { return l.pick("withdrawn", "geri çekildi") }
 
 // TUINobody is why.
-func (l Lang) TUINobody() string { return l.pick("nobody answered in time", "zamanında yanıt verilmedi") }
+func (l Lang) TUINobody() string {
+	return l.pick("nobody answered in time", "zamanında yanıt verilmedi")
+}
 
 // TUIEvents heads the events.
 func (l Lang) TUIEvents() string { return l.pick("Events (UTC)", "Olaylar (UTC)") }
@@ -109,7 +116,7 @@ func (l Lang) TUINoEvents() string { return l.pick("none yet", "henüz yok") }
 // TUIKeys lists the keys, the stops first.
 func (l Lang) TUIKeys() string {
 	return l.pick("! E-STOP  s stop  y/e approve  n/h/Esc reject  Tab  PgUp/PgDn  v events  q leave",
-		"! ACİL DURDURMA  s durdur  e/y onayla  h/n/Esc reddet  Tab  PgUp/PgDn  v olaylar  q çık")
+		"! ACİL DURDURMA  s durdur  e/y onayla  h/n/Esc ret  Tab  PgDn  v olaylar  q çık")
 }
 
 // TUIKeysEvents lists the keys while the events fill the screen.
@@ -127,8 +134,8 @@ func (l Lang) TUISmall(w, h int) string {
 
 // TUILeave asks for a second q.
 func (l Lang) TUILeave() string {
-	return l.pick("q again leaves: the robot is stopped and nothing is approved; any other key stays",
-		"yeniden q çıkar: robot durdurulur ve hiçbir şey onaylanmaz; başka bir tuş kalır")
+	return l.pick("q again leaves: the robot stops, nothing is approved. Any other key stays.",
+		"yeniden q çıkar: robot durur, hiçbir şey onaylanmaz. Başka bir tuş kalır.")
 }
 
 // TUIStopSent says that a stop was sent.
@@ -172,9 +179,25 @@ func (l Lang) TUIMotion(tool string, t, of float64) string {
 }
 
 // TUIDecided says how a question ended.
-func (l Lang) TUIDecided(tool, decision, by, reason string) string {
-	return l.pick("%s: %s by %s (%s)", "%s: %s, karar veren %s (%s)", tool, decision, by, reason)
+func (l Lang) TUIDecided(tool, decision, by string) string {
+	return l.pick("%s: %s by %s", "%s: %s, karar veren %s", tool, decision, by)
 }
+
+// The decisions of TUIDecided.
+
+// TUIApproved is one.
+func (l Lang) TUIApproved() string { return l.pick("approved", "onaylandı") }
+
+// TUIRejected is one.
+func (l Lang) TUIRejected() string { return l.pick("rejected", "reddedildi") }
+
+// TUITimedOut is one.
+func (l Lang) TUITimedOut() string {
+	return l.pick("not answered in time", "zamanında yanıtlanmadı")
+}
+
+// TUIEnded is one.
+func (l Lang) TUIEnded() string { return l.pick("closed", "kapandı") }
 
 // TUITimes counts equal calls.
 func (l Lang) TUITimes(what string, n int) string {
@@ -198,7 +221,7 @@ func (l Lang) TUIJoint(name string, from, to float64, peak string) string {
 
 // TUIPeak is a joint's top speed as a part of its limit.
 func (l Lang) TUIPeak(percent float64) string {
-	return l.pick(", top speed %.0f %% of its limit", ", en yüksek hızı sınırının %% %.0f'i", percent)
+	return l.pick(", speed %.0f %% of limit", ", hız sınırın %% %.0f'i", percent)
 }
 
 // TUIPath says what the drawing of the tool's path shows; axis is x or y.

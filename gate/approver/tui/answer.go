@@ -53,12 +53,16 @@ func (m *model) answered(k key) bool {
 	case keyRune:
 		switch lower(k.r) {
 		case 'y', 'e':
-			m.yes(k)
+			m.yes(k, gate.Word{Decision: gate.Approved})
+		case '-':
+			m.less(k, gate.Edit{SpeedScale: 0.5})
+		case '<':
+			m.less(k, gate.Edit{Fraction: 0.5})
 		case 'n', 'h':
 			m.no(k)
 		case ' ':
 			if m.onApprove {
-				m.yes(k)
+				m.yes(k, gate.Word{Decision: gate.Approved})
 			} else {
 				m.no(k)
 			}
@@ -71,8 +75,16 @@ func (m *model) answered(k key) bool {
 	return true
 }
 
-// yes approves, if it is one that counts.
-func (m *model) yes(k key) {
+// less asks for the same thing slower or shorter, where that can be asked for. It
+// approves nothing, and still counts only where a yes would.
+func (m *model) less(k key, e gate.Edit) {
+	if m.question.req.Editable {
+		m.yes(k, gate.Word{Decision: gate.Edited, Edit: e})
+	}
+}
+
+// yes says a word that isn't a no, if it comes from a key that counts.
+func (m *model) yes(k key, w gate.Word) {
 	l := m.t.o.Lang
 	why := ""
 	switch q := m.question; {
@@ -89,7 +101,8 @@ func (m *model) yes(k key) {
 	case !m.t.sized(m.w, m.h):
 		why = l.TUIResized()
 	default:
-		m.t.board.answer(q, gate.Word{Decision: gate.Approved, Reason: terminal.ReasonAnswered})
+		w.Reason = terminal.ReasonAnswered
+		m.t.board.answer(q, w)
 		return
 	}
 	m.hint = l.TUINotCounted(why)

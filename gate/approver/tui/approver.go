@@ -73,7 +73,10 @@ type TUI struct {
 	suspending sync.Mutex
 }
 
-var _ gate.Approver = (*TUI)(nil)
+var (
+	_ gate.Approver = (*TUI)(nil)
+	_ gate.Noticer  = (*TUI)(nil)
+)
 
 // stopsAtOnce is how many stops may be waited for at once; each is the same as the
 // others, so that more of them would do nothing more.
@@ -109,7 +112,8 @@ func (t *TUI) Begun() <-chan struct{} { return t.begun }
 // Approve button, pressed by itself at least Arming after the card's end had been
 // written to the terminal, at the size that the terminal has then, and before the
 // request expires. What comes too early, together with other keys or out of a paste
-// is no answer, and the card stays. n, h, Esc and the Reject button refuse. When ctx
+// is no answer, and the card stays. Under the same conditions - asks for it at half the
+// speed and < for half of the way, where that can be asked for. n, h, Esc and the Reject button refuse. When ctx
 // ends the card is taken away. One question is asked at a time; others wait.
 func (t *TUI) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
 	if t.o.Terminal == nil {
@@ -123,6 +127,9 @@ func (t *TUI) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
 	}
 	q := &question{
 		req: req.Clone(), lines: card.Lines(t.o.Lang, req), drawn: readRehearsal(req.Card.Data), word: make(chan gate.Word, 1),
+	}
+	for _, n := range req.Notices {
+		q.notices = append(q.notices, t.notice(n))
 	}
 	if !t.board.put(q) {
 		return gate.Word{Decision: gate.Void, Reason: ReasonClosed}, nil
@@ -138,6 +145,31 @@ func (t *TUI) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
 	}
 	t.tell(t.o.Lang.TUIClosed(gate.Escape(req.Tool), t.why(ctx)))
 	return ended(ctx), nil
+}
+
+// Notice shows something about the open question on its card, which is to be read to
+// its end again.
+func (t *TUI) Notice(callID string, n gate.Notice) {
+	text := t.notice(n)
+	t.board.change(func() {
+		if q := t.board.question; q != nil && q.req.CallID == callID {
+			q.notices = append(q.notices[:len(q.notices):len(q.notices)], text)
+		}
+	})
+}
+
+// notice is a notice in words; what comes from elsewhere is escaped.
+func (t *TUI) notice(n gate.Notice) string {
+	switch why := gate.Escape(n.Text); n.Kind {
+	case gate.CallerGone:
+		return t.o.Lang.NoticeCallerGone(why)
+	case gate.CallerBack:
+		return t.o.Lang.NoticeCallerBack()
+	case gate.CantEdit:
+		return t.o.Lang.NoticeCantEdit(why)
+	default:
+		return why
+	}
 }
 
 // ended says how a question ended that nobody answered.

@@ -6,6 +6,7 @@ import "time"
 // proof that it was shown holds for one place only.
 type place struct {
 	question   uint64
+	notices    int
 	w, h       int
 	top, rows  int
 	from, upTo int // rows of the card on the screen

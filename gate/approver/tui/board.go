@@ -22,6 +22,8 @@ type question struct {
 	drawn  *rehearsal // nil: nothing to draw
 	word   chan gate.Word
 	said   bool
+	// notices, of which there may be more with time; the slice is replaced, never changed
+	notices []string
 }
 
 // State is what is known of the robot.
@@ -159,9 +161,10 @@ func (b *board) pressed(ks []key) {
 }
 
 // view is what the screen takes from the board: a copy, but for the question, of which
-// only said and word change.
+// only said and notices change.
 type view struct {
 	question *question
+	notices  []string // of the question
 	keys     []key
 	records  []gate.Record
 	state    State
@@ -178,6 +181,9 @@ func (b *board) look() view {
 	v := view{
 		question: b.question, keys: b.keys, records: b.records, state: b.state, running: b.running,
 		written: b.written, at: b.at, redraw: b.redraw, closed: b.closed,
+	}
+	if b.question != nil {
+		v.notices = b.question.notices
 	}
 	b.keys, b.redraw = nil, false
 	return v

@@ -51,7 +51,7 @@ func readRehearsal(data json.RawMessage) *rehearsal {
 const (
 	moved     = 1e-3 // rad or m; a joint that moves less isn't drawn
 	toolMoved = 1e-3 // m
-	sparkWide = 24   // cells
+	sparkWide = 20   // cells
 	pathWide  = 36
 	pathHigh  = 6
 )
@@ -79,7 +79,7 @@ func (r *rehearsal) rows(l words.Lang, ascii bool, w int) []string {
 			x := float64(k) / float64(len(p)-1)
 			c.set(x, (p[k]-lo)/(hi-lo))
 		}
-		text := l.TUIJoint(gate.Escape(r.Joints[i].Joint), p[0], p[len(p)-1], peak)
+		text := l.TUIJoint(gate.Escape(r.Joints[i].Joint), p[0]+0, p[len(p)-1]+0, peak) // + 0: no -0.000
 		lead := c.rows(ascii)[0] + " "
 		for j, row := range wrap(text, max(8, w-width(lead))) {
 			if j > 0 {
@@ -136,7 +136,10 @@ func (r *rehearsal) path(l words.Lang, ascii bool, w int) []string {
 	x, y = at(0)
 	c.mark(x, y, 'S')
 	rows := wrap(l.TUIPath(axis, lo[across], hi[across], lo[2], hi[2]), w)
-	return append(rows, c.rows(ascii)...)
+	for _, row := range c.rows(ascii) {
+		rows = append(rows, strings.TrimRight(row, " "))
+	}
+	return rows
 }
 
 // bounds returns the smallest and the largest of p; NaN where one isn't a number.
@@ -195,10 +198,10 @@ func (c *canvas) rows(ascii bool) []string {
 			r, marked := c.marks[cell]
 			switch d := c.dots[cell]; {
 			case marked:
-			case !ascii:
-				r = 0x2800 + rune(d)
 			case d == 0:
 				r = ' '
+			case !ascii:
+				r = 0x2800 + rune(d)
 			case d&^0x1b == 0: // the upper half alone
 				r = '\''
 			case d&^0xe4 == 0:

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/approver/terminal"
 )
 
 // Event takes what was recorded, or couldn't be. It never blocks.
@@ -77,14 +78,17 @@ func (t *TUI) line(e gate.Event) (line, fold string) {
 	tool, from := gate.Escape(e.Tool), " ("+gate.Escape(e.Principal)+", "+gate.Escape(e.Origin)+")"
 	switch e.Type {
 	case "tool_call":
-		text := "✗ " + tool + from
-		if e.Status == gate.StatusOK {
+		var text string
+		switch {
+		case e.Status == gate.StatusOK:
 			text = "✓ " + tool + from
 			if e.Tier != nil && *e.Tier == gate.TierRead.Number() {
 				return text, text // what was read isn't told, only that it was
 			}
-		} else {
-			text += ": " + gate.Escape(string(e.Status))
+		case e.Code == gate.CodeNotApproved:
+			return t.o.Lang.NotApproved(tool) + from, "" // the rest is for the model
+		default:
+			text = "✗ " + tool + from + ": " + gate.Escape(string(e.Status))
 			if e.Code != "" {
 				text += " " + gate.Escape(string(e.Code))
 			}
@@ -94,7 +98,7 @@ func (t *TUI) line(e gate.Event) (line, fold string) {
 		}
 		return text, ""
 	case "approval":
-		return t.o.Lang.TUIDecided(tool, gate.Escape(e.Decision), gate.Escape(e.Decider), gate.Escape(e.Reason)), ""
+		return t.decided(tool, e), ""
 	}
 	text := "· "
 	if e.Type == "stop" || e.Type == "estop" || e.Type == "fault" {
@@ -113,4 +117,23 @@ func (t *TUI) line(e gate.Event) (line, fold string) {
 		}
 	}
 	return text, ""
+}
+
+// decided says how a question ended, and why where it isn't that a person said so.
+func (t *TUI) decided(tool string, e gate.Event) string {
+	l := t.o.Lang
+	decision := l.TUIEnded()
+	switch e.Decision {
+	case "approved":
+		decision = l.TUIApproved()
+	case "rejected":
+		decision = l.TUIRejected()
+	case "timeout":
+		decision = l.TUITimedOut()
+	}
+	text := l.TUIDecided(tool, decision, gate.Escape(e.Decider))
+	if e.Reason != "" && gate.Reason(e.Reason) != terminal.ReasonAnswered {
+		text += " (" + gate.Escape(e.Reason) + ")"
+	}
+	return text
 }

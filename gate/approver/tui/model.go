@@ -26,6 +26,7 @@ type model struct {
 	question  *question // whose rows these are
 	rows      []string
 	rowsWide  int
+	noticed   int // notices among the rows
 	top       int // first row of the card on the screen
 	laidAt    time.Time
 	arm       arming
@@ -100,12 +101,12 @@ func (m *model) arrange() {
 	if q == nil || !m.layout.fits {
 		return
 	}
-	if m.rowsWide != m.w {
+	if m.rowsWide != m.w || m.noticed != len(m.seen.notices) {
 		part := 0.0 // stay where the reader was
 		if len(m.rows) > 0 {
 			part = float64(m.top) / float64(len(m.rows))
 		}
-		m.rows, m.rowsWide = m.cardRows(q, m.w), m.w
+		m.rows, m.rowsWide, m.noticed = m.cardRows(q, m.w), m.w, len(m.seen.notices)
 		m.top = int(part * float64(len(m.rows)))
 	}
 	m.top = min(max(0, m.top), max(0, len(m.rows)-m.layout.body))
@@ -118,7 +119,7 @@ func (m *model) endVisible() bool {
 
 // place is where the card is on the screen.
 func (m *model) place() place {
-	p := place{w: m.w, h: m.h, top: m.top, rows: len(m.rows), from: m.layout.list, upTo: m.layout.body}
+	p := place{notices: m.noticed, w: m.w, h: m.h, top: m.top, rows: len(m.rows), from: m.layout.list, upTo: m.layout.body}
 	if m.question != nil {
 		p.question = m.question.number
 	}

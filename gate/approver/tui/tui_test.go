@@ -14,7 +14,6 @@ import (
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/terminal"
-	"github.com/tau-robot/tau/gate/words"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -109,11 +108,17 @@ func (s *sitting) leave() error {
 	case <-time.After(time.Minute):
 		s.t.Fatal("the screen doesn't end")
 	}
+	s.restored()
+	return err
+}
+
+// restored checks that the terminal is as it was.
+func (s *sitting) restored() {
+	s.t.Helper()
 	require.False(s.t, s.tty.isTaken())
 	require.False(s.t, s.tty.Alt())
 	require.False(s.t, s.tty.Paste())
 	require.Empty(s.t, s.tty.Unknown())
-	return err
 }
 
 // request is a short one whose card fits a screen of 80 by 24.
@@ -349,5 +354,3 @@ func TestG30_AResizeDisarms(t *testing.T) {
 		require.NoError(t, s.leave())
 	})
 }
-
-var langs = []words.Lang{words.English, words.Turkish}

@@ -40,7 +40,7 @@ func plan(w, h, waiting int) layout {
 	return l
 }
 
-// body lays the card's text out for a width.
+// cardRows lays the card's text out for a width.
 func (m *model) cardRows(q *question, w int) []string {
 	var rows []string
 	for _, line := range q.lines {
@@ -53,6 +53,15 @@ func (m *model) cardRows(q *question, w int) []string {
 			default:
 				rows = append(rows, "  "+r)
 			}
+		}
+	}
+	for _, n := range m.seen.notices { // at the end, where it is sure to be read
+		for i, r := range wrap(n, w-4) {
+			lead := "  ! "
+			if i > 0 {
+				lead = "  | "
+			}
+			rows = append(rows, lead+r)
 		}
 	}
 	for _, r := range q.drawn.rows(m.t.o.Lang, m.t.o.ASCII, w-4) {
@@ -174,6 +183,8 @@ func (m *model) buttons(q *question) string {
 		hint = l.TUIScroll()
 	case !m.arm.armed(m.now):
 		hint = l.TUIArming()
+	case q.req.Editable:
+		hint = l.TUIReadyEdit()
 	default:
 		hint = l.TUIReady()
 	}
@@ -209,8 +220,22 @@ func (m *model) eventRows(n int) []string {
 	if len(lines) == 0 {
 		lines = []string{l.TUINoEvents()}
 	}
-	for _, line := range lines {
-		rows = append(rows, clip("  "+line, m.w))
+	if m.allEvents { // in full, as many of the last as there is room for
+		var all []string
+		for _, line := range lines {
+			for i, r := range wrap(line, m.w-4) {
+				lead := "  "
+				if i > 0 {
+					lead = "  | "
+				}
+				all = append(all, lead+r)
+			}
+		}
+		rows = append(rows, all[max(0, len(all)-(n-1)):]...)
+	} else {
+		for _, line := range lines {
+			rows = append(rows, clip("  "+line, m.w))
+		}
 	}
 	for len(rows) < n {
 		rows = append(rows, "")
