@@ -37,11 +37,17 @@ type screen struct {
 // seat starts a bridge at a terminal.
 func seat(t *testing.T, dir string, flags ...string) *screen {
 	t.Helper()
+	return seatAt(t, pty.Winsize{Rows: 50, Cols: 240}, append([]string{"robot", "sim", "--data-dir", dir}, flags...)...)
+}
+
+// seatAt starts the program at a terminal of a size.
+func seatAt(t *testing.T, size pty.Winsize, args ...string) *screen {
+	t.Helper()
 	s := &screen{t: t, out: newTap(), ended: make(chan struct{})}
-	s.cmd = exec.CommandContext(context.Background(), binary, append([]string{"robot", "sim", "--data-dir", dir}, flags...)...)
+	s.cmd = exec.CommandContext(context.Background(), binary, args...)
 	s.cmd.Env = environment()
 	var err error
-	s.ptmx, err = pty.StartWithSize(s.cmd, &pty.Winsize{Rows: 50, Cols: 240})
+	s.ptmx, err = pty.StartWithSize(s.cmd, &size)
 	require.NoError(t, err)
 	s.in, err = fdio.NewReader(s.ptmx)
 	require.NoError(t, err)

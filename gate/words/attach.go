@@ -40,3 +40,70 @@ func (l Lang) StdioAttach() string {
 	return l.pick("MCP on standard input and output; questions wait for an answer from outside, and no approver reads the terminal that an MCP client runs in",
 		"MCP standart giriş ve çıkışta; sorular dışarıdan bir yanıt bekler ve bir MCP istemcisinin çalıştığı uçbirimi hiçbir onaylayıcı okumaz")
 }
+
+// AttachGreeting stands over the prompt of an attached terminal.
+func (l Lang) AttachGreeting() string {
+	return l.pick("attached: each question appears here; y approves, anything else rejects, ctrl-C leaves it open; stop and estop act at once, list and quit as well",
+		"bağlandı: her soru burada görünür; e onaylar, başka her şey reddeder, ctrl-C açık bırakır; stop ve estop hemen etkili olur, list ve quit de vardır")
+}
+
+// AttachHelp says what can be typed there.
+func (l Lang) AttachHelp() string {
+	return l.pick("stop, estop: act at once; list: what waits; quit or ctrl-C: leave, and nothing is answered",
+		"stop, estop: hemen etkili; list: bekleyenler; quit ya da ctrl-C: çıkış, hiçbir şey yanıtlanmaz")
+}
+
+// AttachEnded says how a question ended that was shown.
+func (l Lang) AttachEnded(how, by string) string {
+	return l.pick("this question is closed: %s, by %s", "bu soru kapandı: %s, %s tarafından", how, by)
+}
+
+// AttachClosed is AttachEnded where nobody has ended it.
+func (l Lang) AttachClosed(how string) string {
+	return l.pick("this question is closed: %s", "bu soru kapandı: %s", how)
+}
+
+// AttachGone says that a question can't be answered here any more.
+func (l Lang) AttachGone() string {
+	return l.pick("nothing was answered here", "burada hiçbir şey yanıtlanmadı")
+}
+
+// AttachAgain says why an answer didn't count, and that the card comes again.
+func (l Lang) AttachAgain(why string) string {
+	return l.pick("(not counted: %s; the question is asked again)", "(sayılmadı: %s; soru yeniden sorulur)", why)
+}
+
+// AttachNotTaken says that the bridge didn't take an answer.
+func (l Lang) AttachNotTaken(why string) string {
+	return l.pick("✗ the answer wasn't taken: %s", "✗ yanıt alınmadı: %s", why)
+}
+
+// AttachApproved says that the bridge has taken a yes.
+func (l Lang) AttachApproved(tool string) string {
+	return l.pick("✓ %s: approved", "✓ %s: onaylandı", tool)
+}
+
+// AttachNotStopped says that a stop may not have reached the bridge.
+func (l Lang) AttachNotStopped(why string) string {
+	return l.pick("⚠️  the stop may not have reached the bridge: %s", "⚠️  durdurma köprüye ulaşmamış olabilir: %s", why)
+}
+
+// OutcomeApproved and the others are how a question has ended.
+func (l Lang) OutcomeApproved() string { return l.pick("approved", "onaylandı") }
+
+// OutcomeRejected is one.
+func (l Lang) OutcomeRejected() string { return l.pick("rejected", "reddedildi") }
+
+// OutcomeTimeout is one.
+func (l Lang) OutcomeTimeout() string {
+	return l.pick("nobody answered in time", "kimse zamanında yanıtlamadı")
+}
+
+// OutcomeWithdrawn is one.
+func (l Lang) OutcomeWithdrawn() string { return l.pick("withdrawn", "geri çekildi") }
+
+// OutcomeStopped is one.
+func (l Lang) OutcomeStopped() string { return l.pick("ended by a stop", "bir durdurmayla bitti") }
+
+// OutcomeUnknown is where it isn't known.
+func (l Lang) OutcomeUnknown() string { return l.pick("no longer asked", "artık sorulmuyor") }

@@ -69,10 +69,7 @@ func Default(flag string, getenv func(string) string) (string, error) {
 // is refused: what lies in it decides what a robot may do. A folder that another
 // bridge holds is a *TakenError. Nothing blocks.
 func Open(path, robot string, now time.Time) (*Dir, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("data folder: %w", err)
-	}
-	if err := check(path); err != nil {
+	if err := Make(path); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(path, "bridge.lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
@@ -91,6 +88,15 @@ func Open(path, robot string, now time.Time) (*Dir, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
+}
+
+// Make makes the folder (mode 0700) where it is missing, and refuses one that Open
+// would refuse for whose it is. It takes nothing.
+func Make(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	return check(path)
 }
 
 func check(path string) error {
