@@ -17,6 +17,7 @@ type Step struct {
 	Decision gate.Decision
 	Reason   gate.Reason
 	By       string
+	Edit     gate.Edit // of Edited
 	Err      error
 	// Do, if set, runs first, while the question is open. It may block on ctx,
 	// panic, or look at the request, which is its own copy.
@@ -87,7 +88,7 @@ func (s *Scripted) Decide(ctx context.Context, req gate.Request) (gate.Word, err
 	if step.Do != nil {
 		step.Do(ctx, req)
 	}
-	return gate.Word{Decision: step.Decision, Reason: step.Reason, By: step.By}, step.Err
+	return gate.Word{Decision: step.Decision, Reason: step.Reason, By: step.By, Edit: step.Edit}, step.Err
 }
 
 // Requests returns copies of what was asked so far, in order.

@@ -24,8 +24,8 @@ type tenant struct {
 	requests int // HTTP requests in flight
 	flights  map[*flight]struct{}
 	pending  map[string][]gate.Ticket // of transport sessions, answered pending (G49)
-	batches  map[string]*batchStops // by the key in the header
-	closed   error                  // why no further call is taken; nil while calls are
+	batches  map[string]*batchStops   // by the key in the header
+	closed   error                    // why no further call is taken; nil while calls are
 }
 
 // flight is an open call: one that still holds its client's request.
