@@ -51,7 +51,7 @@ bench: build
 # of the stores run long.
 soak: deps
 	$(GO) test -timeout 30m ./cmd/tau/internal/bridge -run 'TestG44_ADay' -v -kills 200
-	$(GO) test -timeout 30m ./gate/approval -run 'Model|KillNine|Power' -v -rapid.checks 1000
+	$(GO) test -timeout 30m ./gate/approval -run 'Model|KillNine|Power' -v -rapid.checks 1000 -power 1000
 
 # Draws the pictures of the README again, each by the command that stands beside it there.
 pictures: build

@@ -66,6 +66,17 @@ const busyTimeout = 2 * time.Second
 // that is damaged or newer is refused by name and isn't touched. It blocks for the
 // disk, and for a process that is just giving the file up.
 func OpenSQLite(ctx context.Context, path string, o Options) (*SQLite, error) {
+	return openOn(ctx, path, o, layer{connect: connect, tally: openTallyFile})
+}
+
+// layer is what lies below an open store: its files. A test puts one in that forgets
+// what wasn't synced.
+type layer struct {
+	connect func(ctx context.Context, path string) (*sql.DB, *sql.Conn, error)
+	tally   func(path string) (tallyFile, error)
+}
+
+func openOn(ctx context.Context, path string, o Options, below layer) (*SQLite, error) {
 	fail := func(err error) (*SQLite, error) {
 		return nil, gate.Errf(gate.CodeInternal, path, "%w", classify(err))
 	}
@@ -87,17 +98,17 @@ func OpenSQLite(ctx context.Context, path string, o Options) (*SQLite, error) {
 	if err != nil {
 		return fail(err)
 	}
-	if s.db, s.conn, err = connect(ctx, path); err != nil {
+	if s.db, s.conn, err = below.connect(ctx, path); err != nil {
 		return fail(err)
 	}
-	if err := s.begin(ctx, version); err != nil {
+	if err := s.begin(ctx, version, below); err != nil {
 		return fail(errors.Join(err, s.Close()))
 	}
 	return s, nil
 }
 
 // begin brings what is open up to this version, and prepares it.
-func (s *SQLite) begin(ctx context.Context, version int) error {
+func (s *SQLite) begin(ctx context.Context, version int, below layer) error {
 	if version < schemaVersion {
 		id, err := newIdentity(s.opts.Rand)
 		if err == nil {
@@ -111,7 +122,7 @@ func (s *SQLite) begin(ctx context.Context, version int) error {
 		}
 	}
 	var err error
-	if s.tally, err = openTally(s.path); err != nil {
+	if s.tally, err = openTally(s.path, below.tally); err != nil {
 		return err
 	}
 	if err := s.prepare(ctx); err != nil {

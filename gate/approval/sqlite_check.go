@@ -86,7 +86,7 @@ func checkTally(ctx context.Context, conn *sql.Conn, path string) (err error) {
 	if err != nil {
 		return unsound(err)
 	}
-	t, err := openTally(path)
+	t, err := openTally(path, openTallyFile)
 	if err != nil {
 		return err
 	}

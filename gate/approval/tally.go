@@ -25,12 +25,21 @@ import (
 // two records in sectors of their own, written in turns, so that one that is cut off
 // leaves the other.
 type tally struct {
-	f      *os.File
+	f      tallyFile
 	id     [16]byte // of the database
 	n      uint64
 	slot   int64 // that holds n; the other one is written next
 	synced uint64
 }
+
+type tallyFile interface {
+	io.ReaderAt
+	io.WriterAt
+	Sync() error
+	Close() error
+}
+
+func openTallyFile(path string) (tallyFile, error) { return os.OpenFile(path, os.O_RDWR, 0) }
 
 const (
 	tallyMark = "tau-tally 1 "
@@ -80,8 +89,8 @@ func newTally(db string, id [16]byte) error {
 }
 
 // openTally reads the file of a database.
-func openTally(db string) (*tally, error) {
-	f, err := os.OpenFile(tallyPath(db), os.O_RDWR, 0)
+func openTally(db string, open func(path string) (tallyFile, error)) (*tally, error) {
+	f, err := open(tallyPath(db))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, damaged(errors.New("its -tally file, which counts its changes, isn't there, so nobody can tell whether some are lost"))
 	}
