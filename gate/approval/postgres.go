@@ -18,7 +18,7 @@ import (
 // Postgres is a gate.Requests in a PostgreSQL database, for several bridges at a
 // time. Each write is one conditional statement or one transaction, committed with
 // synchronous_commit on before a method returns. All methods may be called from any
-// goroutine; none blocks for longer than OpWait, whatever becomes of the server. A
+// goroutine; none blocks for longer than Patience, whatever becomes of the server. A
 // context that ends gives up waiting for a connection; a write that has begun is
 // never cut off by it. Where a write's end wasn't heard (a connection that was lost,
 // a server that didn't answer) the method is an error and permits nothing.
@@ -34,6 +34,7 @@ type Postgres struct {
 	schema     string
 	place      string // of errors: host, port and database
 	skew       time.Duration
+	patience   time.Duration
 	log        *slog.Logger
 	pool       *pgxpool.Pool
 	conf       *pgx.ConnConfig
@@ -60,6 +61,9 @@ type PostgresOptions struct {
 	// MaxSkew is how far this machine's clock may stand from the server's when the
 	// database is opened; 0: it isn't looked at.
 	MaxSkew time.Duration
+	// Patience bounds every method, and the server's own waiting for a lock and for a
+	// statement within it; 0: 8 s.
+	Patience time.Duration
 	// Unsynced accepts a server that runs with fsync off. What it has reported may be
 	// lost with its power.
 	Unsynced bool
@@ -81,15 +85,9 @@ var (
 )
 
 const (
-	// OpWait bounds every method.
-	OpWait      = 8 * time.Second
-	connectWait = 3 * time.Second
-	// statementWait is the server's own bound of one statement, below OpWait, so that
-	// it gives up first and says so.
-	statementWait = 5 * time.Second
-	lockWait      = 3 * time.Second
-	poolSize      = 8
-	defaultSchema = "tau_robot"
+	defaultPatience = 8 * time.Second
+	poolSize        = 8
+	defaultSchema   = "tau_robot"
 )
 
 // OpenPostgres opens the database at url (postgres://…, or a connection string of
@@ -123,7 +121,7 @@ func newPostgres(url string, o PostgresOptions) (*Postgres, error) {
 		return nil, gate.Errf(gate.CodeInvalidArgument, "home", "is empty; a bridge on a shared database has a name of its own")
 	}
 	s := &Postgres{
-		opts: o.filled(), home: o.Home, name: o.Name, schema: o.Schema, skew: o.MaxSkew, log: o.Log, doubtful: map[string]bool{},
+		opts: o.filled(), home: o.Home, name: o.Name, schema: o.Schema, skew: o.MaxSkew, patience: o.Patience, log: o.Log, doubtful: map[string]bool{},
 	}
 	if s.name == "" {
 		s.name = s.home
@@ -131,9 +129,14 @@ func newPostgres(url string, o PostgresOptions) (*Postgres, error) {
 	if s.schema == "" {
 		s.schema = defaultSchema
 	}
+	if s.patience <= 0 {
+		s.patience = defaultPatience
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	// The server gives up first, and says so.
+	statementWait, lockWait, connectWait := s.patience*5/8, s.patience*3/8, s.patience*3/8
 	conf, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		// What pgx says of it quotes from it.
@@ -168,7 +171,7 @@ func ms(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 func (s *Postgres) Place() string { return s.place }
 
 // Close ends this bridge's life in the database; what has been reported is in it
-// already. It waits for what is under way, at most OpWait. A second Close returns nil.
+// already. It waits for what is under way, at most Patience. A second Close returns nil.
 func (s *Postgres) Close() error {
 	s.mu.Lock()
 	again := s.shut
@@ -221,7 +224,7 @@ func (s *Postgres) do(ctx context.Context, n need, now reading, f func(context.C
 	if ctx.Err() != nil {
 		return gate.Errf(gate.CodeCancelled, "requests", "%w", context.Cause(ctx))
 	}
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), OpWait)
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
 	defer cancel()
 	waiting, stop := context.WithCancel(bound)
 	defer stop()

@@ -16,6 +16,8 @@ import (
 	"github.com/tau-robot/tau/gate"
 )
 
+// A bridge knows after beat and Patience at the latest that it is cut off. The server
+// knows at once, and lets it begin nothing.
 const (
 	// openWait bounds OpenPostgres.
 	openWait = 20 * time.Second
@@ -24,9 +26,6 @@ const (
 	// beat is how often a bridge looks whether it still has its locks, and at what was
 	// posted to it without a notification having come through.
 	beat = 2 * time.Second
-	// beatWait bounds that look: a bridge knows after beat + beatWait at the latest that
-	// it is cut off. The server knows at once, and lets it begin nothing.
-	beatWait = 3 * time.Second
 	// backWait is between two attempts to be back, at first and at last.
 	backFirst, backLast = 100 * time.Millisecond, 2 * time.Second
 )
@@ -115,10 +114,7 @@ func (s *Postgres) keep(ctx context.Context, conn *pgx.Conn, g int64) {
 	for {
 		err := s.watch(ctx, conn, g)
 		s.presence.set(0)
-		// Closing says goodbye, and the server lets the locks go.
-		bye, cancel := context.WithTimeout(context.Background(), time.Second)
-		_ = conn.Close(bye) // it is gone either way
-		cancel()
+		s.leaveLife(conn)
 		if ctx.Err() != nil {
 			return
 		}
@@ -133,11 +129,22 @@ func (s *Postgres) keep(ctx context.Context, conn *pgx.Conn, g int64) {
 	}
 }
 
+// leaveLife lets the locks go, so that they are free when it returns, where the
+// server still listens.
+func (s *Postgres) leaveLife(conn *pgx.Conn) {
+	bye, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if !conn.IsClosed() {
+		_, _ = conn.Exec(bye, "SELECT pg_advisory_unlock_all()") // they go with the session either way
+	}
+	_ = conn.Close(bye)
+}
+
 // comeBack tries until it has the locks again; nil: ctx has ended.
 func (s *Postgres) comeBack(ctx context.Context) (*pgx.Conn, int64) {
 	for wait := backFirst; ; wait = min(2*wait, backLast) {
-		try, cancel := context.WithTimeout(ctx, OpWait)
-		conn, g, err := s.enterLife(try, connectWait)
+		try, cancel := context.WithTimeout(ctx, s.patience)
+		conn, g, err := s.enterLife(try, s.patience/2)
 		cancel()
 		if err == nil {
 			return conn, g
@@ -247,7 +254,7 @@ func (s *Postgres) watch(ctx context.Context, conn *pgx.Conn, g int64) error {
 			return err
 		}
 		s.presence.tell()
-		look, cancel := context.WithTimeout(ctx, beatWait)
+		look, cancel := context.WithTimeout(ctx, s.patience*3/8)
 		var held bool
 		err = conn.QueryRow(look, `SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
   AND pid = pg_backend_pid() AND (classid::bigint << 32) | objid::bigint = $1)`, g).Scan(&held)
