@@ -61,11 +61,12 @@ type batch struct {
 
 // member is a call of a batch.
 type member struct {
-	b    *batch
-	c    *call
-	bad  error // why it was refused before the batch came together
-	err  error // why it is refused for its neighbours' sake
-	tool string
+	b     *batch
+	c     *call
+	bad   error // why it was refused before the batch came together
+	err   error // why it is refused for its neighbours' sake
+	alone bool  // its neighbours don't matter to it
+	tool  string
 
 	// under b.mu
 	left     bool // its caller gave up before all of the batch was there
@@ -264,6 +265,7 @@ func (g *Gate) decideBatch(x *batch) {
 		}
 	}
 	if access >= 0 {
+		members[access].alone = true
 		for i, m := range members {
 			if i != access {
 				m.err = Errf(CodeCancelled, "", "%s in the same batch is decided alone; this call was cancelled and not run. Send it again after that answer", toolAccess)
@@ -382,7 +384,7 @@ func (m *member) behind() (wait <-chan struct{}, err error) {
 
 // batchTurn waits until a physical call's turn in its batch has come.
 func (g *Gate) batchTurn(ctx context.Context, c *call) error {
-	if c.member == nil {
+	if c.member == nil || c.member.alone {
 		return nil
 	}
 	c.step("waiting for the other calls of its batch")

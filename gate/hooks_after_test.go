@@ -17,7 +17,7 @@ import (
 // redactor takes the secret out of whatever has it.
 func redactor(name string) gate.Hook {
 	clean := func(s string) string { return strings.ReplaceAll(s, "4711", "****") }
-	return after(name, func(_ gate.HookCall, a gate.Answer) (gate.After, error) {
+	return afterHook(name, func(_ gate.HookCall, a gate.Answer) (gate.After, error) {
 		r := a.Refusal
 		r.Where = clean(r.Where)
 		return gate.After{Redact: &gate.Redacted{Text: clean(a.Text), Result: json.RawMessage(clean(string(a.Result))), Refusal: r}}, nil
@@ -92,11 +92,11 @@ func TestG20_WhatIsRedactedComesOutNowhere(t *testing.T) {
 func TestG20_EachAfterHookSeesWhatTheOneBehindItLeft(t *testing.T) {
 	var seen notes
 	r := newRig(t, nil, withHooks(
-		after("outer", func(_ gate.HookCall, a gate.Answer) (gate.After, error) {
+		afterHook("outer", func(_ gate.HookCall, a gate.Answer) (gate.After, error) {
 			seen.add("outer %s", a.Text)
 			return gate.After{Redact: &gate.Redacted{Text: a.Text + " outer", Result: a.Result}}, nil
 		}),
-		after("inner", func(_ gate.HookCall, a gate.Answer) (gate.After, error) {
+		afterHook("inner", func(_ gate.HookCall, a gate.Answer) (gate.After, error) {
 			seen.add("inner %s", a.Text)
 			return gate.After{Redact: &gate.Redacted{Text: a.Text + " inner", Result: json.RawMessage(`{"n":1}`)}}, nil
 		})))
@@ -109,7 +109,7 @@ func TestG20_EachAfterHookSeesWhatTheOneBehindItLeft(t *testing.T) {
 
 // A result that isn't an object is as bad as none: a fault, and withheld.
 func TestG22_AHookThatLeavesNoObjectIsAtFault(t *testing.T) {
-	r := newRig(t, nil, withHooks(after("faulty", func(gate.HookCall, gate.Answer) (gate.After, error) {
+	r := newRig(t, nil, withHooks(afterHook("faulty", func(gate.HookCall, gate.Answer) (gate.After, error) {
 		return gate.After{Redact: &gate.Redacted{Text: "x", Result: json.RawMessage(`[1]`)}}, nil
 	})))
 	defer r.close()
@@ -133,7 +133,7 @@ func flaky(tier gate.Tier, fails int, ran *int) gate.Tool {
 
 func TestG20_OneRetryOfReadsOnly(t *testing.T) {
 	always := func(name string) gate.Hook {
-		return after(name, func(gate.HookCall, gate.Answer) (gate.After, error) { return gate.After{Retry: true}, nil })
+		return afterHook(name, func(gate.HookCall, gate.Answer) (gate.After, error) { return gate.After{Retry: true}, nil })
 	}
 	for what, c := range map[string]struct {
 		tier        gate.Tier

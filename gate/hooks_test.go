@@ -28,12 +28,12 @@ func withHooks(hooks ...gate.Hook) func(*gate.Config) {
 	}
 }
 
-// before is a hook of one before-call function.
-func before(name string, f func(gate.HookCall) (gate.Change, error)) gate.Hook {
+// beforeHook is a hook of one before-call function.
+func beforeHook(name string, f func(gate.HookCall) (gate.Change, error)) gate.Hook {
 	return gate.Hook{Name: name, BeforeCall: func(_ context.Context, c gate.HookCall) (gate.Change, error) { return f(c) }}
 }
 
-func after(name string, f func(gate.HookCall, gate.Answer) (gate.After, error)) gate.Hook {
+func afterHook(name string, f func(gate.HookCall, gate.Answer) (gate.After, error)) gate.Hook {
 	return gate.Hook{Name: name, AfterCall: func(_ context.Context, c gate.HookCall, a gate.Answer) (gate.After, error) { return f(c, a) }}
 }
 
@@ -125,8 +125,8 @@ func TestG20_HooksAreToldOfLiveStateInCopies(t *testing.T) {
 			}
 			return nil, nil
 		}},
-		before("before", func(c gate.HookCall) (gate.Change, error) { spoil(c); return gate.Change{}, nil }),
-		after("after", func(c gate.HookCall, a gate.Answer) (gate.After, error) {
+		beforeHook("before", func(c gate.HookCall) (gate.Change, error) { spoil(c); return gate.Change{}, nil }),
+		afterHook("after", func(c gate.HookCall, a gate.Answer) (gate.After, error) {
 			spoil(c)
 			for i := range a.Result {
 				a.Result[i] = 'x'
@@ -157,8 +157,8 @@ func TestG20_HooksAreToldOfLiveStateInCopies(t *testing.T) {
 func TestG20_ABeforeCallHookRefusesBeforeAnybodyIsAsked(t *testing.T) {
 	refuse := &gate.Error{}
 	r := newRig(t, gatetest.Script(t), withHooks(
-		before("guard", func(gate.HookCall) (gate.Change, error) { return gate.Change{Refuse: refuse}, nil }),
-		before("later", func(gate.HookCall) (gate.Change, error) { t.Error("asked after a refusal"); return gate.Change{}, nil })))
+		beforeHook("guard", func(gate.HookCall) (gate.Change, error) { return gate.Change{Refuse: refuse}, nil }),
+		beforeHook("later", func(gate.HookCall) (gate.Change, error) { t.Error("asked after a refusal"); return gate.Change{}, nil })))
 	defer r.close()
 	a := r.call("move", `{"to":1}`)
 	require.Equal(t, gate.StatusRefused, a.Status)
@@ -177,7 +177,7 @@ func TestG20_ABeforeCallHookRefusesBeforeAnybodyIsAsked(t *testing.T) {
 
 func TestG20_WhatAHookRewroteIsWhatTheCardShowsAndTheDigestCovers(t *testing.T) {
 	s := gatetest.Script(t, gatetest.Approve(), gatetest.Approve())
-	clamp := before("clamp", func(c gate.HookCall) (gate.Change, error) {
+	clamp := beforeHook("clamp", func(c gate.HookCall) (gate.Change, error) {
 		if c.Tool != "move" || string(c.Args) == `{"to":1}` {
 			return gate.Change{}, nil
 		}
@@ -207,8 +207,8 @@ func TestG7_WhatHooksLeaveIsCheckedAgain(t *testing.T) {
 	var want gate.Change
 	var next []string
 	r := newRig(t, gatetest.Script(t), withHooks(
-		before("rewriter", func(gate.HookCall) (gate.Change, error) { return want, nil }),
-		before("next", func(c gate.HookCall) (gate.Change, error) {
+		beforeHook("rewriter", func(gate.HookCall) (gate.Change, error) { return want, nil }),
+		beforeHook("next", func(c gate.HookCall) (gate.Change, error) {
 			next = append(next, c.Tool+string(c.Args))
 			return gate.Change{}, nil
 		})))
@@ -243,7 +243,7 @@ func TestG7_WhatHooksLeaveIsCheckedAgain(t *testing.T) {
 func TestG21_AHookCantTakeTheQuestionAway(t *testing.T) {
 	s := gatetest.Script(t, gatetest.Reject(), gatetest.Reject())
 	var want gate.Change
-	r := newRig(t, s, withHooks(before("swap", func(gate.HookCall) (gate.Change, error) { return want, nil })))
+	r := newRig(t, s, withHooks(beforeHook("swap", func(gate.HookCall) (gate.Change, error) { return want, nil })))
 	defer r.close()
 	want = gate.Change{Tool: "move", Args: json.RawMessage(`{"to":2}`)}
 	a := r.call("echo", `{"text":"x"}`) // a read becomes a motion: it is asked about
@@ -303,7 +303,7 @@ func TestG22_AHookThatFailsRefuses(t *testing.T) {
 	ways := map[string]func() error{"an error": func() error { return errTest }, "a panic": func() error { panic("x") }}
 	for how, fail := range ways {
 		for what, h := range map[string]gate.Hook{
-			"before-call": before("faulty", func(gate.HookCall) (gate.Change, error) { return gate.Change{}, fail() }),
+			"before-call": beforeHook("faulty", func(gate.HookCall) (gate.Change, error) { return gate.Change{}, fail() }),
 			"before-batch": {Name: "faulty", BeforeBatch: func(context.Context, gate.Step) (*gate.Error, error) {
 				return nil, fail()
 			}},
@@ -339,7 +339,7 @@ func TestG22_AHookThatFailsRefuses(t *testing.T) {
 		})
 		t.Run("after-call "+how, func(t *testing.T) {
 			r := newRig(t, gatetest.Script(t, gatetest.Approve()), withHooks(
-				after("faulty", func(gate.HookCall, gate.Answer) (gate.After, error) { return gate.After{}, fail() })))
+				afterHook("faulty", func(gate.HookCall, gate.Answer) (gate.After, error) { return gate.After{}, fail() })))
 			defer r.close()
 			for _, tool := range []string{"move", "echo"} {
 				a := r.call(tool, `{}`)
