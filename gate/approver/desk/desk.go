@@ -217,6 +217,9 @@ func (d *Desk) Decide(ctx context.Context, req gate.Request) (gate.Word, error) 
 	last := said{word: gate.Word{Decision: gate.Void, Reason: "nobody can answer"}}
 	for {
 		if left == 0 && !d.remote() {
+			if !d.close(q) { // the answer came while who could give it was still enrolled
+				return <-q.word, nil
+			}
 			return last.word, last.err
 		}
 		select {
@@ -235,6 +238,7 @@ func (d *Desk) Decide(ctx context.Context, req gate.Request) (gate.Word, error) 
 				return s.word, nil
 			}
 		case <-ctx.Done():
+			d.close(q) // whoever answers from now on is told that he is late
 			return gate.Word{Decision: gate.Rejected, Reason: "withdrawn"}, nil
 		}
 	}
