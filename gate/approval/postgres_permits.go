@@ -87,18 +87,23 @@ func pgListPermits[T any](ctx context.Context, s *Postgres, now time.Time, expir
 
 // RevokeGrant ends one and reports whether it was in force: one conditional write.
 func (s *Postgres) RevokeGrant(ctx context.Context, id string, now time.Time) (bool, error) {
-	n, err := s.endPermits(ctx, now, pgGrantRevoke, "id", id)
+	n, err := s.endPermits(ctx, now, pgGrantExpire, pgGrantRevoke, "id", id)
 	return n > 0, err
 }
 
 // RevokeCard ends those that one card has made: one conditional write.
 func (s *Postgres) RevokeCard(ctx context.Context, callID string, now time.Time) (int, error) {
-	n, err := s.endPermits(ctx, now, pgGrantRevokeCard, "card", callID)
+	n, err := s.endPermits(ctx, now, pgGrantExpire, pgGrantRevokeCard, "card", callID)
 	return int(n), err
 }
 
-func (s *Postgres) endPermits(ctx context.Context, now time.Time, q, field, of string) (n int64, err error) {
+// endPermits ends what has expired, so that a clock that is set back doesn't make it
+// in force again after somebody was told that it isn't, and then what q does.
+func (s *Postgres) endPermits(ctx context.Context, now time.Time, expire, q, field, of string) (n int64, err error) {
 	err = s.do(ctx, looks, s.opts.read(now), func(ctx context.Context, o *pgOp) error {
+		if _, err := o.change(ctx, expire); err != nil {
+			return err
+		}
 		n, err = o.change(ctx, q, field, of)
 		return err
 	})
@@ -187,7 +192,7 @@ func (s *Postgres) Fire(ctx context.Context, id string, fired int, now time.Time
 
 // EndRoutine ends one and reports whether it was in force: one conditional write.
 func (s *Postgres) EndRoutine(ctx context.Context, id string, now time.Time) (bool, error) {
-	n, err := s.endPermits(ctx, now, pgRoutineEnd, "id", id)
+	n, err := s.endPermits(ctx, now, pgRoutineExpire, pgRoutineEnd, "id", id)
 	return n > 0, err
 }
 

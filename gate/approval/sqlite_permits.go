@@ -94,23 +94,32 @@ func listPermits[T any](ctx context.Context, s *SQLite, now time.Time, expire, q
 
 // RevokeGrant ends one and reports whether it was in force: one conditional write.
 func (s *SQLite) RevokeGrant(ctx context.Context, id string, now time.Time) (bool, error) {
-	n, err := s.endPermits(ctx, now, sqlGrantRevoke, sql.Named("id", id))
+	n, err := s.endPermits(ctx, now, sqlGrantExpire, sqlGrantRevoke, sql.Named("id", id))
 	return n > 0, err
 }
 
 // RevokeCard ends those that one card has made: one conditional write.
 func (s *SQLite) RevokeCard(ctx context.Context, callID string, now time.Time) (int, error) {
-	n, err := s.endPermits(ctx, now, sqlGrantRevokeCard, sql.Named("card", callID))
+	n, err := s.endPermits(ctx, now, sqlGrantExpire, sqlGrantRevokeCard, sql.Named("card", callID))
 	return int(n), err
 }
 
-func (s *SQLite) endPermits(ctx context.Context, now time.Time, q string, of sql.NamedArg) (int64, error) {
+// endPermits ends what has expired, so that a clock that is set back doesn't make it
+// in force again after somebody was told that it isn't, and then what q does.
+func (s *SQLite) endPermits(ctx context.Context, now time.Time, expire, q string, of sql.NamedArg) (n int64, err error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer leave()
-	n, err := s.change(ctx, q, append(s.opts.read(now).args(), of)...)
+	at := s.opts.read(now)
+	err = s.tx(ctx, func() error {
+		if _, err := s.change(ctx, expire, at.args()...); err != nil {
+			return err
+		}
+		n, err = s.change(ctx, q, append(at.args(), of)...)
+		return err
+	})
 	return n, s.settle(err)
 }
 
@@ -202,6 +211,6 @@ func (s *SQLite) Fire(ctx context.Context, id string, fired int, now time.Time) 
 
 // EndRoutine ends one and reports whether it was in force: one conditional write.
 func (s *SQLite) EndRoutine(ctx context.Context, id string, now time.Time) (bool, error) {
-	n, err := s.endPermits(ctx, now, sqlRoutineEnd, sql.Named("id", id))
+	n, err := s.endPermits(ctx, now, sqlRoutineExpire, sqlRoutineEnd, sql.Named("id", id))
 	return n > 0, err
 }

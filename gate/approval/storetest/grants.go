@@ -144,6 +144,14 @@ func (x *suite) grantClocks() {
 	require.Empty(x, x.granted())
 	x.clock.Jump(-grantTTL)
 	require.Empty(x, x.granted(), "it isn't in force again")
+
+	add("revoked while it is over")
+	now := x.clock.Jump(grantTTL)
+	ok, err = x.s.RevokeGrant(ctx(x), "revoked while it is over", now)
+	require.NoError(x, err)
+	require.False(x, ok)
+	x.clock.Jump(-grantTTL)
+	require.Empty(x, x.granted(), "whoever was told so isn't told a lie")
 }
 
 // grantRace: of any number of people who revoke one at once, one has done it.
