@@ -12,7 +12,7 @@ import (
 
 func (a *app) bench() *cobra.Command {
 	return group("bench", "Measurements, each beside its baseline in one run",
-		a.benchOf("gate", "A tier-0 call through the whole gate, beside a map lookup and call", bench.Gate),
+		a.benchOf("gate", "A tier-0 call through the whole gate, beside a map lookup and call; a yes to the first actuation, beside an fsync", bench.Gate),
 		a.benchKinematics(),
 		a.benchOf("sim", "The rehearsal of a 5 s motion with collision on, beside the motion's bare dynamics", bench.Sim),
 		a.benchOf("start", "A whole run of the bridge with each built-in robot, beside one that prints the version", bench.Start))
