@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/approver/card"
 	"github.com/tau-robot/tau/gate/words"
 )
 
@@ -123,22 +124,7 @@ func (a *Approver) Notice(callID string, n gate.Notice) {
 	}
 	a.mu.Unlock()
 	if to, ok := v.(interface{ Note(line string) }); ok {
-		to.Note("  " + noticeText(n))
-	}
-}
-
-// noticeText is a notice in words; what comes from elsewhere is escaped.
-func noticeText(n gate.Notice) string {
-	const l = words.English
-	switch why := gate.Escape(n.Text); n.Kind {
-	case gate.CallerGone:
-		return l.NoticeCallerGone(why)
-	case gate.CallerBack:
-		return l.NoticeCallerBack()
-	case gate.CantEdit:
-		return l.NoticeCantEdit(why)
-	default:
-		return why
+		to.Note("  " + card.Notice(words.English, n))
 	}
 }
 

@@ -20,5 +20,11 @@ func Card(req gate.Request) string {
 	for _, l := range card.Lines(words.English, req) {
 		b.WriteString("  " + l.Label + ": " + l.Text + "\n")
 	}
+	for _, n := range req.Notices {
+		b.WriteString("  " + card.Notice(words.English, n) + "\n")
+	}
+	if req.Editable {
+		b.WriteString("  " + words.English.EditHint() + "\n")
+	}
 	return b.String()
 }

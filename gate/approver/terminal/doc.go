@@ -3,6 +3,6 @@
 // a second after the end of the card was shown. The terminal itself is a Console,
 // which cmd/tau's prompt is.
 //
-// It imports gate and gate/words and nothing else of ours; it never reads or writes
-// a terminal itself and reads no clock: every line comes with its time.
+// It imports gate, gate/words and gate/approver/card and nothing else of ours; it never
+// reads or writes a terminal itself and reads no clock: every line comes with its time.
 package terminal

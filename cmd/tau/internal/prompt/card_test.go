@@ -283,3 +283,27 @@ func TestG30_TallCardIsWrittenWhole(t *testing.T) {
 	r.typeIn("y\r")
 	require.Equal(t, decision{gate.Approved, terminal.ReasonAnswered, nil}, r.decided(ch))
 }
+
+// A note stands under the open card, and the question with what is typed under that;
+// after the card has gone it is nothing any more.
+func TestG49_ANoteStandsUnderTheOpenCard(t *testing.T) {
+	r := newRig(t, nil)
+	ch := r.question(t.Context(), "move_joints")
+	r.Prompt.mu.Lock()
+	v := r.view
+	r.Prompt.mu.Unlock()
+	r.clock.add(terminal.Arming)
+	r.typeIn("ye")
+	from := r.mark()
+	v.Note("  whoever asked has gone")
+	r.expectAfter(from, "  whoever asked has gone\r\n")
+	r.expectAfter(from, terminal.Question+"ye")
+	r.typeIn("s\r")
+	require.Equal(t, decision{gate.Approved, terminal.ReasonAnswered, nil}, r.decided(ch))
+	from = r.mark()
+	v.Note("late")
+	r.typeIn("home\r")
+	require.Equal(t, "home", r.line())
+	r.expectAfter(from, "tau> ")
+	require.NotContains(t, r.text(), "late")
+}
