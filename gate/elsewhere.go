@@ -55,7 +55,7 @@ func (g *Gate) takeUpThere(left []Record) []Record {
 	var rest []Record
 	for _, r := range left {
 		if _, here := g.sessionOf(r.Request); here || Expired(g.cfg.Now(), r.Request.Expiry) {
-			g.takeUp(g.restoredCall(r.Request))
+			g.takeUp(g.restoredCall(r.Request), g.born)
 		} else {
 			rest = append(rest, r)
 		}

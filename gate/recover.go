@@ -68,7 +68,7 @@ func (g *Gate) Recover(ctx context.Context) (Recovery, error) {
 			continue // another bridge asks it
 		}
 		if _, here := g.sessionOf(r.Request); here {
-			g.takeUp(g.restoredCall(r.Request))
+			g.takeUp(g.restoredCall(r.Request), g.born)
 			continue
 		}
 		out.Elsewhere = append(out.Elsewhere, r)
@@ -107,13 +107,14 @@ func (g *Gate) tellUnknown(r Record) {
 	g.finish(c, a)
 }
 
-// takeUp gives a request its place in the line, and goes on from there by itself.
-func (g *Gate) takeUp(c *call) {
+// takeUp gives a request its place in the line, and goes on from there by itself. A
+// stop since epoch ends it.
+func (g *Gate) takeUp(c *call, epoch uint64) {
 	if !g.enter() {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(g.root)
-	c.cancel, c.epoch = cancel, g.born // a stop before this was adopted is one, too
+	c.cancel, c.epoch = cancel, epoch // a stop before this was adopted is one, too
 	g.book.adopt(c)
 	t := g.turnOf(c.session.Backend)
 	var place chan struct{}
