@@ -23,6 +23,7 @@ const modelTTL = time.Minute
 // own watch, which runs on whatever the clocks say.
 type known struct {
 	req      gate.Request
+	n        int           // in the order of asking
 	asked    time.Duration // on the watch
 	state    gate.RequestState
 	maybe    gate.RequestState // what a write that was cut off may have made of it; "": nothing
@@ -35,6 +36,8 @@ type known struct {
 	lost     bool      // no clock knows its time any more
 	ended    time.Time // on the wall clock, at the earliest
 	reading  gate.Claim
+	// Whether its session has gone on since, and whether that may be so.
+	gone, goneMaybe bool
 }
 
 // world drives a store as bridges do that crash, and holds what must hold whatever
@@ -81,18 +84,10 @@ func (w *world) Ask(t *rapid.T) {
 	if open >= 2 {
 		t.Skip("enough are open")
 	}
-	w.n++
-	id := fmt.Sprintf("%032x", w.n)
-	now := w.clock.Now()
-	req := gate.Request{
-		CallID: id, Tool: "move", Tier: gate.TierPhysical, Args: []byte(`{"to":1}`), Effect: "Moves.",
-		Session: gate.Session{Name: "s", Mode: gate.ModeSim, Backend: "sim"}, Principal: "p", Origin: "model",
-		Digest: [32]byte{1, byte(w.n), byte(w.n >> 8)}, Asked: now, Expiry: now.Add(modelTTL),
-	}
-	_, err := w.store.Open(bg, req, []byte("snapshot of "+id))
+	req := w.request()
+	_, err := w.store.Open(bg, req, []byte("snapshot of "+req.CallID))
 	require.NoError(t, err)
-	w.reqs[id] = &known{req: req, asked: w.watch, state: gate.RequestPending}
-	w.ids = append(w.ids, id)
+	w.add(req)
 }
 
 // Click has several people decide one request at once, each on a reading of their
@@ -216,6 +211,7 @@ func (w *world) run(k *known) {
 	w.mayRun(k)
 	require.Less(w.t, w.watch-k.claimed, modelLease, "its lease had run out")
 	k.state = gate.RequestStarted
+	w.overtake(k.req.Session.Name, k.n, false)
 }
 
 // mayRun holds that a request was open and alive by the watch.
@@ -318,6 +314,7 @@ func (w *world) write(k *known) gate.RequestState {
 	case "start":
 		// It was never told that it may: nothing moved.
 		if w.store.Start(bg, k.lease, now) == nil {
+			w.overtake(k.req.Session.Name, k.n, true)
 			return gate.RequestStarted
 		}
 	case "finish":
@@ -390,6 +387,7 @@ func (w *world) recover() {
 		}
 		require.Contains(w.t, may, rec.State, "%s was %v", id, was)
 		require.Equal(w.t, k.req, rec.Request)
+		w.goneOn(k, rec)
 		if slices.Contains([]gate.RequestState{gate.RequestDone, gate.RequestRejected}, k.state) {
 			require.Equal(w.t, k.answer, string(rec.Answer))
 		}
@@ -439,6 +437,7 @@ func (w *world) Look(t *rapid.T) {
 			k.state, k.approved, k.ended = gate.RequestExpired, false, w.clock.Now()
 		}
 		require.Equal(t, k.state == gate.RequestPending, open[id])
+		w.goneOn(k, rec)
 	}
 }
 
@@ -451,7 +450,8 @@ func (w *world) drive(t *rapid.T) {
 	defer func() { w.close(w.store) }()
 	t.Repeat(map[string]func(*rapid.T){
 		"Ask": w.Ask, "Ask more": w.Ask, "Click": w.Click, "Click again": w.Click, "Start": w.Start, "Start again": w.Start,
-		"End": w.End, "Renew": w.Renew, "Wait": w.Wait, "Wait again": w.Wait, "Jump": w.Jump, "Crash": w.Crash, "PowerLoss": w.PowerLoss, "": w.Look,
+		"End": w.End, "Renew": w.Renew, "Wait": w.Wait, "Wait again": w.Wait, "Jump": w.Jump, "Crash": w.Crash, "PowerLoss": w.PowerLoss,
+		"Edit": w.Edit, "Edit again": w.Edit, "Refuse": w.Refuse, "Exempt": w.Exempt, "": w.Look,
 	})
 }
 
