@@ -181,6 +181,9 @@ func appendBody(b []byte, seq uint64, prev *digest, e *gate.Event) []byte {
 	if e.Restored {
 		b = append(b, `,"restored":true`...)
 	}
+	b = appendField(b, `,"routine":`, e.Routine)
+	b = appendField(b, `,"allowed_by":`, e.AllowedBy)
+	b = appendField(b, `,"part_of":`, e.PartOf)
 	b = appendField(b, `,"decision":`, e.Decision)
 	b = appendField(b, `,"decider":`, e.Decider)
 	b = appendField(b, `,"reason":`, e.Reason)
