@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -71,13 +72,18 @@ type session struct {
 	news chan struct{} // something below has changed
 
 	mu       sync.Mutex
-	open     *gate.Request // the question that the bridge has open
-	shown    string        // what signed.Shown says of it
-	ended    string        // how the last one ended, for whoever was looking at it
-	answered string        // the call that was answered here, and isn't shown again
-	seen     bool          // the bridge has said what is open, if anything is
+	open     []question // what the bridge has open, and other bridges of its database, in order of coming
+	ended    string     // how the last one ended, for whoever was looking at it
+	answered string     // the call that was answered here, and isn't shown again
+	seen     bool       // the bridge has said what is open, if anything is
 	greeted  bool
 	approved bool
+}
+
+// question is one that is open.
+type question struct {
+	req   gate.Request
+	shown string // what signed.Shown says of it
 }
 
 func (s *session) tell() {
@@ -128,11 +134,12 @@ func (s *session) take(e control.Event) {
 			return
 		}
 		if req, ok := e.Request.Request(); ok {
-			s.open, s.shown = &req, signed.Shown(req)
+			s.close(req.CallID)
+			s.open = append(s.open, question{req, signed.Shown(req)})
 		}
 	case "closed":
-		if s.open != nil && s.open.CallID == e.CallID {
-			s.open, s.ended = nil, s.o.Lang.AttachClosed(outcome(s.o.Lang, e.How))
+		if s.close(e.CallID) {
+			s.ended = s.o.Lang.AttachClosed(outcome(s.o.Lang, e.How))
 			if e.How == "approved" || e.How == "rejected" {
 				s.ended = s.o.Lang.AttachEnded(outcome(s.o.Lang, e.How), gate.Escape(e.By))
 			}
@@ -141,6 +148,13 @@ func (s *session) take(e control.Event) {
 			}
 		}
 	}
+}
+
+// close takes a question away; false: it wasn't there. s.mu is held.
+func (s *session) close(call string) bool {
+	n := len(s.open)
+	s.open = slices.DeleteFunc(s.open, func(q question) bool { return q.req.CallID == call })
+	return len(s.open) < n
 }
 
 // outcome is how a question ended, in a word.
@@ -164,11 +178,13 @@ func outcome(l words.Lang, how string) string {
 func (s *session) asked() (*gate.Request, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open == nil || s.open.CallID == s.answered || s.o.Only != "" && s.open.CallID != s.o.Only {
-		return nil, ""
+	for _, q := range s.open {
+		if q.req.CallID != s.answered && (s.o.Only == "" || q.req.CallID == s.o.Only) {
+			req := q.req.Clone()
+			return &req, q.shown
+		}
 	}
-	req := s.open.Clone()
-	return &req, s.shown
+	return nil, ""
 }
 
 // phase owns the terminal with a prompt, until the person leaves or a passphrase has

@@ -11,7 +11,7 @@ import (
 )
 
 // Table lists requests, a line each: whether it is asked now, its call id, tool, session
-// and principal, and when it expires. Every string in it is escaped.
+// and principal, when it expires, and at which other bridge it is. Every string in it is escaped.
 func Table(items []control.Item, l words.Lang) string {
 	if len(items) == 0 {
 		return l.TUINothing() + "\n"
@@ -22,8 +22,12 @@ func Table(items []control.Item, l words.Lang) string {
 		if i.Open {
 			state = l.TUIOpen()
 		}
-		fmt.Fprintf(&b, "%s  %-10s %s  (%s, %s)  %s\n", gate.Escape(i.CallID), state, gate.Escape(i.Tool),
+		fmt.Fprintf(&b, "%s  %-10s %s  (%s, %s)  %s", gate.Escape(i.CallID), state, gate.Escape(i.Tool),
 			gate.Escape(i.Session.Name), gate.Escape(i.Principal), i.Expires.UTC().Format(time.DateTime+" UTC"))
+		if i.Bridge != "" {
+			fmt.Fprintf(&b, "  @ %s", gate.Escape(i.Bridge))
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }

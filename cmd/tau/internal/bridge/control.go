@@ -44,7 +44,7 @@ func (s socket) List(ctx context.Context) (control.Reply, error) {
 	}
 	for _, rec := range all {
 		i := itemOf(rec)
-		i.Open = asked[i.CallID]
+		i.Open, i.Bridge = asked[i.CallID], rec.Owner
 		r.Requests = append(r.Requests, i)
 	}
 	return r, nil
@@ -63,7 +63,7 @@ func (s socket) Show(ctx context.Context, id string) (control.Reply, error) {
 		return control.Reply{}, err
 	}
 	i := itemOf(rec)
-	i.Open = s.open(i.CallID)
+	i.Open, i.Bridge = s.open(i.CallID), rec.Owner
 	return control.Reply{Requests: []control.Item{i}}, nil
 }
 
@@ -72,6 +72,9 @@ func (s socket) Reject(ctx context.Context, id, reason string) (control.Reply, e
 	why := gate.Reason("rejected at the control socket")
 	if reason != "" {
 		why += gate.Reason(": " + reason)
+	}
+	if elsewhere, err := s.h.share.reject(ctx, id, byControl, why); elsewhere || err != nil {
+		return control.Reply{}, err
 	}
 	return control.Reply{}, s.h.Gate.Refuse(ctx, id, byControl, why)
 }
@@ -165,8 +168,9 @@ func (s socket) Watch(ctx context.Context, say func(control.Reply) error) (contr
 	said := map[string]string{} // the nonce of what has been told as open, by call
 	for {
 		changed := d.Changed() // before the look, so that no change is missed
+		_, elsewhere := s.h.share.watch()
 		open := map[string]bool{}
-		for _, q := range d.Open() {
+		for _, q := range s.questions() {
 			id := q.Request.CallID
 			open[id] = said[id] == "" || said[id] == q.Nonce
 			if said[id] == q.Nonce || !open[id] {
@@ -189,6 +193,9 @@ func (s socket) Watch(ctx context.Context, say func(control.Reply) error) (contr
 			soon, cancel := context.WithTimeout(ctx, outcomeWait)
 			o := s.h.operator.outcomes.wait(soon, id)
 			cancel()
+			if o == (outcome{}) {
+				o = s.h.share.outcome(ctx, id)
+			}
 			if err := tell(control.Event{Kind: "closed", CallID: id, How: o.how, By: o.by}); err != nil {
 				return control.Reply{}, err
 			}
@@ -198,6 +205,7 @@ func (s socket) Watch(ctx context.Context, say func(control.Reply) error) (contr
 		}
 		select {
 		case <-changed:
+		case <-elsewhere:
 		case <-ctx.Done():
 			return control.Reply{}, context.Cause(ctx)
 		}
@@ -208,13 +216,16 @@ func (s socket) Watch(ctx context.Context, say func(control.Reply) error) (contr
 const outcomeWait = time.Second
 
 // Nonce issues a nonce for a statement about one thing. It permits nothing.
-func (s socket) Nonce(_ context.Context, purpose, id, digest string) (control.Reply, error) {
+func (s socket) Nonce(ctx context.Context, purpose, id, digest string) (control.Reply, error) {
 	about := signed.About{Purpose: signed.Purpose(purpose), ID: id}
 	var item *control.Item
 	switch {
 	case !about.Purpose.Valid() || about.Purpose == signed.Reject:
 		return control.Reply{}, gate.Errf(gate.CodeInvalidArgument, "purpose", "%q: a statement at this socket is to approve, optin, enrol or session", purpose)
 	case about.Purpose == signed.Approve:
+		if c, elsewhere, err := s.h.share.challenge(ctx, id); elsewhere || err != nil {
+			return control.Reply{Nonce: c}, err
+		}
 		found := false
 		for _, q := range s.questions() {
 			if q.Request.CallID == id {

@@ -10,11 +10,13 @@ import (
 	"github.com/tau-robot/tau/gate/approver/signed"
 )
 
+// questions are those that are open: the one on the desk, and those at other bridges
+// that can be answered here.
 func (s socket) questions() []desk.Question {
 	if s.h.operator.desk == nil {
 		return nil
 	}
-	return s.h.operator.desk.Open()
+	return append(s.h.operator.desk.Open(), s.h.share.questions()...)
 }
 
 // Signed does what a signed statement says, once it has been checked: that its key is
@@ -28,6 +30,11 @@ func (s socket) Signed(ctx context.Context, verb string, m control.Signed, say f
 	}[verb]
 	if !ok {
 		return control.Reply{}, gate.Errf(gate.CodeInvalidArgument, "verb", "%q does nothing with a statement", verb)
+	}
+	if verb == control.Approve {
+		if text, elsewhere, err := s.h.share.approve(ctx, m); elsewhere || err != nil {
+			return control.Reply{Text: text}, err
+		}
 	}
 	by, err := s.h.check(signed.Message{Statement: m.Statement, Signature: m.Signature}, "control", purpose)
 	if err != nil {

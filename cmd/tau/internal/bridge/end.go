@@ -72,6 +72,7 @@ func plain(f func() error) func(context.Context) error {
 func (h *Host) release() error {
 	e := &ending{limit: cmp.Or(h.setup.endWait, stepWait)}
 	h.endDoors(e)
+	e.step("the part in a shared database", plain(func() error { h.share.end(); return nil }))
 	h.endMotion(e)
 	e.step("the mounted servers", plain(h.closeMounts))
 	if h.asked != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/logfile"
 	"github.com/tau-robot/tau/cmd/tau/internal/settings"
 	"github.com/tau-robot/tau/gate"
-	"github.com/tau-robot/tau/gate/approval"
 	"github.com/tau-robot/tau/gate/events"
 	"github.com/tau-robot/tau/gate/lane"
 	"github.com/tau-robot/tau/gate/mcp"
@@ -35,6 +34,7 @@ type Setup struct {
 	Seed     uint64
 	Session  string
 	DataDir  string
+	Store    string // the address of a database that several bridges share; "": the data folder's own
 	Verbose  bool
 	Rehearse bool
 	// Unreferenced: the simulator's joints that have a reference switch don't know at
@@ -67,8 +67,9 @@ type Host struct {
 	logFile *logfile.File
 	all     *robot.Sessions
 	store   *events.Store
-	asked   *approval.SQLite // the requests
-	left    gate.Recovery    // what an earlier process left
+	asked   requestStore
+	share   *sharing      // nil: the store is this bridge's alone
+	left    gate.Recovery // what an earlier process left
 	sink    *sink
 	backend robot.Backend
 	scene   func() robot.Scene // as it is now; doesn't wait for a motion
@@ -102,7 +103,7 @@ func Start(s Setup) (h *Host, err error) {
 	if err = h.openEvents(); err != nil {
 		return h, err
 	}
-	if h.asked, err = openRequests(h.dir.Join("bridge.db"), s.Now); err != nil {
+	if err = h.openStore(); err != nil {
 		return h, err
 	}
 	if err = h.openOperatorSide(); err != nil {
@@ -139,6 +140,7 @@ func Start(s Setup) (h *Host, err error) {
 	if h.left, err = h.Gate.Recover(context.Background()); err != nil {
 		return h, err
 	}
+	h.share.begin()
 	h.serveMCP()
 	h.Log.Info("bridge started", "robot", s.Model.Name, "session", s.Session, "pid", os.Getpid(), "version", s.Version)
 	return h, err

@@ -50,11 +50,20 @@ func leftNotice(left gate.Recovery) string {
 		fmt.Fprintf(&b, "⚠️  %s (call %s) ran when the bridge ended: what it did can't be known, and it is not run again. Look at the robot before you go on.\n",
 			gate.Escape(r.Request.Tool), gate.Escape(r.Request.CallID))
 	}
-	switch n := len(left.Open); {
+	others := 0
+	for _, r := range left.Open {
+		if r.Owner != "" {
+			others++
+		}
+	}
+	switch n := len(left.Open) - others; {
 	case n == 1:
 		b.WriteString("1 request waits for an answer from before\n")
 	case n > 1:
 		fmt.Fprintf(&b, "%d requests wait for an answer from before\n", n)
+	}
+	if others > 0 {
+		fmt.Fprintf(&b, "%d requests wait at other bridges of the database; 'tau robot approvals list' lists them\n", others)
 	}
 	for _, r := range left.Elsewhere {
 		fmt.Fprintf(&b, "%s (call %s) is one of session %s, which isn't open here: it is left to wait there\n",

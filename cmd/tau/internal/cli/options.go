@@ -35,6 +35,7 @@ type bridgeFlags struct {
 	faults           string
 	unreferenced     bool
 	settings         string
+	store            string
 	verbose          bool
 	// of "real" only
 	driver, port, config string
@@ -59,6 +60,7 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 	f.StringVar(&b.faults, "faults", "", "JSON file of faults for the simulator")
 	f.BoolVar(&b.unreferenced, "unreferenced", false, "simulator: joints with a reference switch start without knowing where they are")
 	f.StringVar(&b.settings, "settings", "", "the operator's settings, a TOML file: language, policies, channels, mounted servers")
+	f.StringVar(&b.store, "store", "", "PostgreSQL database that several bridges share, postgres://user@host:port/database, or @FILE with that in a file of mode 0600 (default: a file of the data folder)")
 	f.BoolVarP(&b.verbose, "verbose", "v", false, "log tier-0 calls too")
 	f.BoolVar(&b.rehearse, "rehearse", false, "simulated sessions only: run physical calls without asking anybody")
 	f.StringVar(&b.driver, "driver", "", "driver of the real robot")

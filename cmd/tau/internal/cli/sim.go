@@ -56,6 +56,9 @@ func (a *app) runSim(b *bridgeFlags) (err error) {
 	if s.Faults, err = loadFaults(b.faults); err != nil {
 		return inFile(err)
 	}
+	if s.Store, err = loadStore(b.store); err != nil {
+		return err
+	}
 	if s.Settings, err = loadSettings(b.settings); err != nil {
 		return inFile(err)
 	}

@@ -43,7 +43,8 @@ type Item struct {
 	Expires   time.Time         `json:"expires,omitzero"`
 	State     gate.RequestState `json:"state,omitempty"`
 	Decider   string            `json:"decider,omitempty"`
-	Open      bool              `json:"open"` // it is the question that is asked now
+	Open      bool              `json:"open"`             // it is the question that is asked now
+	Bridge    string            `json:"bridge,omitempty"` // the other bridge that asks it; "": this one
 }
 
 // ItemOf tells a request.
