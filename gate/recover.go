@@ -99,7 +99,7 @@ func (g *Gate) restoredCall(q Request) *call {
 func (g *Gate) tellUnknown(r Record) {
 	c := g.restoredCall(r.Request)
 	a := storedAnswer(r)
-	c.ran, c.approval = true, ApprovalApproved
+	c.ran, c.approval = true, a.Approval
 	c.cause = Errf(a.Code, "", "%s", a.Text)
 	c.cancel = func(error) {} // before a stop can find the call
 	g.book.adopt(c)

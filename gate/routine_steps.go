@@ -54,7 +54,7 @@ func (g *Gate) steppable() string {
 func (g *Gate) prepareStep(ctx context.Context, of Call, tool string, raw json.RawMessage, before []Action) (*routineStep, error) {
 	e := g.cat.lookup(tool)
 	if e == nil {
-		return nil, Errf(CodeUnknownTool, "tool", "%q is not registered; those that can be a step: %s", clip(tool, maxName), g.steppable())
+		return nil, Errf(CodeInvalidArgument, "tool", "%q is not registered; those that can be a step: %s", clip(tool, maxName), g.steppable())
 	}
 	chained, ok := e.tool.(Chained)
 	if !ok || notAStep(tool) || e.spec.Tier != TierPhysical {
@@ -100,7 +100,7 @@ func (g *Gate) prepareStep(ctx context.Context, of Call, tool string, raw json.R
 // restoreStep makes a step's action again from its snapshot.
 func (g *Gate) restoreStep(ctx context.Context, s *routineStep) error {
 	if s.entry = g.cat.lookup(s.Tool); s.entry == nil {
-		return Errf(CodeUnknownTool, "tool", "%q is not registered any more", clip(s.Tool, maxName))
+		return Errf(CodeNotApproved, "tool", "%q is not registered any more", clip(s.Tool, maxName))
 	}
 	if err := s.entry.live(true); err != nil {
 		return err

@@ -74,6 +74,9 @@ func storedAnswer(r Record) Answer {
 	}
 	if r.Decision == Approved {
 		a.Approval = ApprovalApproved
+		if q.Tool == toolRoutine { // what was approved is its registration
+			a.Approval = ApprovalExempt
+		}
 	}
 	if a.decode(r.Answer) {
 		return a
