@@ -203,7 +203,7 @@ func TestG30_EveryCardIsTakenAwayBeforeDecideReturns(t *testing.T) {
 			synctest.Wait()
 			q := d.Open()[0]
 			stopped := errors.New("stop")
-			want := error(desk.ErrElsewhere)
+			want := desk.ErrElsewhere
 			switch end {
 			case "a channel":
 				a.say <- said{word: gate.Word{Decision: gate.Approved, Reason: "answered"}}

@@ -34,7 +34,7 @@ func Shown(req gate.Request) string {
 			putField(&b, s)
 		}
 	}
-	put(req.CallID, hex.EncodeToString(req.Digest[:]), req.Tool, strconv.Itoa(int(req.Tier.Number())), canonical(req.Args), req.Effect)
+	put(req.CallID, hex.EncodeToString(req.Digest[:]), req.Tool, strconv.Itoa(req.Tier.Number()), canonical(req.Args), req.Effect)
 	put(req.Session.Name, string(req.Session.Mode), req.Session.Backend, req.Session.OptIn, req.Principal, req.Origin)
 	for _, at := range []interface {
 		IsZero() bool

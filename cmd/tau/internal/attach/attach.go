@@ -234,9 +234,8 @@ func (s *session) phase(ctx context.Context) (again bool, err error) {
 		case next == nextLeave:
 			return false, nil
 		case next == nextSign: // with AskEach
-			_ = p.Close()
-			<-ran
-			ran <- nil
+			_ = p.Close() // so that the terminal is free; the deferred end finds it closed
+			ran <- <-ran
 			s.signAsking(ctx, *req)
 			return s.o.Only == "" && ctx.Err() == nil, nil
 		case s.o.Only != "" && next == nextDone:

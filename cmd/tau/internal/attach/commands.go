@@ -64,7 +64,7 @@ func (s *session) act(p *prompt.Prompt, line string) (finish func(), ok bool) {
 			p.Print(s.o.Lang.AttachNotStopped(gate.Escape(got.err.Error())))
 		}
 		for _, v := range got.r.Verdicts {
-			p.Print(show.Verdict(v))
+			p.Print(show.Verdict(s.o.Lang, v))
 		}
 	}, true
 }

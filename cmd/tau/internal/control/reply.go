@@ -50,7 +50,7 @@ type Item struct {
 // ItemOf tells a request.
 func ItemOf(r gate.Request) Item {
 	return Item{
-		CallID: r.CallID, Tool: r.Tool, Tier: int(r.Tier.Number()), Args: string(r.Args), Effect: r.Effect,
+		CallID: r.CallID, Tool: r.Tool, Tier: r.Tier.Number(), Args: string(r.Args), Effect: r.Effect,
 		Session: r.Session, Principal: r.Principal, Origin: r.Origin, Digest: hex.EncodeToString(r.Digest[:]),
 		Card: r.Card.Clone(), Asked: r.Asked, Expires: r.Expiry,
 	}
@@ -63,7 +63,7 @@ func (i Item) Request() (gate.Request, bool) {
 		Principal: i.Principal, Origin: i.Origin, Card: i.Card.Clone(), Asked: i.Asked, Expiry: i.Expires,
 	}
 	for _, t := range []gate.Tier{gate.TierRead, gate.TierWrite, gate.TierPhysical} {
-		if int(t.Number()) == i.Tier {
+		if t.Number() == i.Tier {
 			r.Tier = t
 		}
 	}
