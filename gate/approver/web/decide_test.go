@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"encoding/base64"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/desk"
 	"github.com/tau-robot/tau/gate/approver/web"
+	"github.com/tau-robot/tau/gate/approver/web/webtest"
 )
 
 func TestG34_ADeviceDecidesWithItsKeyOnce(t *testing.T) {
@@ -24,11 +24,11 @@ func TestG34_ADeviceDecidesWithItsKeyOnce(t *testing.T) {
 				q := r.ask(r.s, request("c1"))
 				synctest.Wait()
 				s := r.show(r.dev, "c1")
-				body := r.dev.decision(r.dev.statement(s, purpose))
+				body := r.dev.Decision(r.dev.Statement(s, purpose))
 				a := r.do(post(web.Path+"decide", body))
 				require.Equal(t, 200, a.status, a.body)
 				require.Equal(t, purpose, a.body["decision"])
-				require.Equal(t, gate.Word{Decision: want, Reason: web.ReasonAnswered, By: "device:" + r.dev.id}, <-q.word)
+				require.Equal(t, gate.Word{Decision: want, Reason: web.ReasonAnswered, By: "device:" + r.dev.ID}, <-q.word)
 				again := r.do(post(web.Path+"decide", body))
 				require.Equal(t, 409, again.status)
 				require.Equal(t, "statement replayed", again.reason())
@@ -51,38 +51,35 @@ func TestG34_EveryOtherStatementIsRefusedWithItsReason(t *testing.T) {
 		_ = other
 		synctest.Wait()
 		s, lostShow, s2 := r.show(r.dev, "c1"), r.show(lost, "c1"), r.show(r.dev, "c2")
-		require.NoError(t, r.ring.Revoke(lost.id, time.Now()))
-		good := r.dev.statement(s, "approve")
-		with := func(f func(*statement)) string {
+		require.NoError(t, r.ring.Revoke(lost.ID, time.Now()))
+		good := r.dev.Statement(s, "approve")
+		with := func(f func(*webtest.Statement)) string {
 			c := good
 			f(&c)
-			return r.dev.decision(c)
+			return r.dev.Decision(c)
 		}
-		signedByOther := func() string {
-			b := good.bytes()
-			return fmt.Sprintf(`{"statement":%q,"signature":%q}`, base64.StdEncoding.EncodeToString(b), base64.StdEncoding.EncodeToString(stranger.sign(b)))
-		}
+		signedByOther := func() string { return webtest.Body(good.Bytes(), stranger.Sign(good.Bytes())) }
 		cases := map[string]struct {
 			body   string
 			status int
 			reason string
 		}{
-			"unknown device":          {stranger.decision(stranger.statement(s, "approve")), 401, "key unknown"},
-			"revoked device":          {lost.decision(lost.statement(lostShow, "approve")), 403, "key revoked"},
+			"unknown device":          {stranger.Decision(stranger.Statement(s, "approve")), 401, "key unknown"},
+			"revoked device":          {lost.Decision(lost.Statement(lostShow, "approve")), 403, "key revoked"},
 			"another's signature":     {signedByOther(), 401, "signature wrong"},
-			"another digest":          {with(func(c *statement) { c.digest = s2.Digest }), 409, "statement about another digest"},
-			"another request's nonce": {with(func(c *statement) { c.nonce = s2.ApproveNonce }), 422, "statement about something else"},
-			"another card":            {with(func(c *statement) { c.hash = s2.hash() }), 409, "statement about another card"},
-			"a nonce of nobody's":     {with(func(c *statement) { c.nonce = newNonce() }), 410, "nonce unknown"},
-			"the other button's":      {with(func(c *statement) { c.nonce = s.RejectNonce }), 422, "statement for another purpose"},
-			"another decision":        {with(func(c *statement) { c.decision = "reject" }), 400, "statement malformed"},
-			"another purpose":         {r.dev.decision(statement{"grant", r.dev.id, "sim", s.Digest, good.nonce, good.expiry, "", s.hash()}), 400, "statement malformed"},
-			"expired":                 {with(func(c *statement) { c.expiry = strconv.FormatInt(time.Now().UnixMilli(), 10) }), 410, "statement expired"},
-			"holds too long":          {with(func(c *statement) { c.expiry = strconv.FormatInt(s.NonceExpires+1, 10) }), 410, "statement expired"},
-			"no signature":            {fmt.Sprintf(`{"statement":%q,"signature":""}`, base64.StdEncoding.EncodeToString(good.bytes())), 401, "signature wrong"},
-			"unknown member":          {`{"approved":true,` + r.dev.decision(good)[1:], 400, "body malformed"},
-			"member twice":            {`{"signature":"",` + r.dev.decision(good)[1:], 400, "body malformed"},
-			"data behind":             {r.dev.decision(good) + "{}", 400, "body malformed"},
+			"another digest":          {with(func(c *webtest.Statement) { c.Digest = s2.Digest }), 409, "statement about another digest"},
+			"another request's nonce": {with(func(c *webtest.Statement) { c.Nonce = s2.ApproveNonce }), 422, "statement about something else"},
+			"another card":            {with(func(c *webtest.Statement) { c.Shown = s2.Hash() }), 409, "statement about another card"},
+			"a nonce of nobody's":     {with(func(c *webtest.Statement) { c.Nonce = webtest.Nonce() }), 410, "nonce unknown"},
+			"the other button's":      {with(func(c *webtest.Statement) { c.Nonce = s.RejectNonce }), 422, "statement for another purpose"},
+			"another decision":        {with(func(c *webtest.Statement) { c.Decision = "reject" }), 400, "statement malformed"},
+			"another purpose":         {r.dev.Decision(webtest.Statement{Purpose: "grant", Key: r.dev.ID, ID: "sim", Digest: s.Digest, Nonce: good.Nonce, Expiry: good.Expiry, Shown: s.Hash()}), 400, "statement malformed"},
+			"expired":                 {with(func(c *webtest.Statement) { c.Expiry = strconv.FormatInt(time.Now().UnixMilli(), 10) }), 410, "statement expired"},
+			"holds too long":          {with(func(c *webtest.Statement) { c.Expiry = strconv.FormatInt(s.NonceExpires+1, 10) }), 410, "statement expired"},
+			"no signature":            {webtest.Body(good.Bytes(), nil), 401, "signature wrong"},
+			"unknown member":          {`{"approved":true,` + r.dev.Decision(good)[1:], 400, "body malformed"},
+			"member twice":            {`{"signature":"",` + r.dev.Decision(good)[1:], 400, "body malformed"},
+			"data behind":             {r.dev.Decision(good) + "{}", 400, "body malformed"},
 			"no object":               {`["approve"]`, 400, "body malformed"},
 			"nothing":                 {``, 400, "body malformed"},
 			"too large":               {`{"statement":"` + strings.Repeat("A", 17<<10) + `"}`, 413, "body too large"},
@@ -94,10 +91,10 @@ func TestG34_EveryOtherStatementIsRefusedWithItsReason(t *testing.T) {
 			require.Contains(t, r.log.String(), fmt.Sprintf("reason=%q", c.reason), name)
 			q.still(t, name)
 		}
-		plain := post(web.Path+"decide", r.dev.decision(good))
+		plain := post(web.Path+"decide", r.dev.Decision(good))
 		plain.Header.Set("Content-Type", "text/plain")
 		require.Equal(t, 415, r.do(plain).status, "what a form of another page could send")
-		require.Equal(t, 200, r.do(post(web.Path+"decide", r.dev.decision(good))).status, "nothing above used it up")
+		require.Equal(t, 200, r.do(post(web.Path+"decide", r.dev.Decision(good))).status, "nothing above used it up")
 		require.Equal(t, gate.Approved, (<-q.word).Decision)
 	})
 }
@@ -109,10 +106,10 @@ func TestG34_ADecisionForAnEarlierAskingIsNone(t *testing.T) {
 		first := r.ask(r.s, req)
 		synctest.Wait()
 		s := r.show(r.dev, "c1")
-		body := r.dev.decision(r.dev.statement(s, "approve"))
+		body := r.dev.Decision(r.dev.Statement(s, "approve"))
 		first.stop()
 		require.NotEqual(t, gate.Approved, (<-first.word).Decision)
-		closed := r.do(post(web.Path+"decide", r.dev.decision(r.dev.statement(s, "reject"))))
+		closed := r.do(post(web.Path+"decide", r.dev.Decision(r.dev.Statement(s, "reject"))))
 		require.Equal(t, 404, closed.status)
 		require.Equal(t, "no such open request", closed.reason())
 		again := r.ask(r.s, req) // the same request, digest and all
@@ -131,7 +128,7 @@ func TestG34_ANonceThatHasExpiredIsNone(t *testing.T) {
 		synctest.Wait()
 		s := r.show(r.dev, "c1")
 		time.Sleep(2 * time.Minute)
-		a := r.do(post(web.Path+"decide", r.dev.decision(r.dev.statement(s, "approve"))))
+		a := r.do(post(web.Path+"decide", r.dev.Decision(r.dev.Statement(s, "approve"))))
 		require.Equal(t, 410, a.status)
 		require.Equal(t, "statement expired", a.reason())
 		q.still(t, "an expired nonce")
@@ -147,7 +144,7 @@ func TestG10_TheWebWaitsFiveMinutes(t *testing.T) {
 		s := r.show(r.dev, "c1")
 		time.Sleep(time.Minute)
 		require.Equal(t, gate.Word{Decision: gate.TimedOut, Reason: web.ReasonTimeout}, <-q.word)
-		a := r.do(post(web.Path+"decide", r.dev.decision(r.dev.statement(s, "approve"))))
+		a := r.do(post(web.Path+"decide", r.dev.Decision(r.dev.Statement(s, "approve"))))
 		require.Equal(t, "no such open request", a.reason())
 	})
 }
@@ -161,7 +158,7 @@ func TestG10_AnExpiredRequestIsNotApproved(t *testing.T) {
 		synctest.Wait()
 		s := r.show(r.dev, "c1")
 		time.Sleep(10 * time.Second)
-		a := r.do(post(web.Path+"decide", r.dev.decision(r.dev.statement(s, "approve"))))
+		a := r.do(post(web.Path+"decide", r.dev.Decision(r.dev.Statement(s, "approve"))))
 		require.Equal(t, 410, a.status)
 		require.Equal(t, "request expired", a.reason())
 		q.still(t, "an expired request")
@@ -178,7 +175,7 @@ func TestCase64_OfManyDecisionsOneCounts(t *testing.T) {
 		got := make(chan answer, n)
 		var bodies []string
 		for i := range n {
-			bodies = append(bodies, r.dev.decision(r.dev.statement(r.show(r.dev, "c1"), []string{"approve", "reject"}[i%2])))
+			bodies = append(bodies, r.dev.Decision(r.dev.Statement(r.show(r.dev, "c1"), []string{"approve", "reject"}[i%2])))
 		}
 		for _, body := range bodies {
 			go func() { got <- r.do(post(web.Path+"decide", body)) }()
@@ -202,7 +199,7 @@ func TestG25_WithoutADeviceNobodyIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		require.False(t, r.s.Unattended())
-		require.NoError(t, r.ring.Revoke(r.dev.id, time.Now()))
+		require.NoError(t, r.ring.Revoke(r.dev.ID, time.Now()))
 		require.True(t, r.s.Unattended())
 		w, err := r.s.Decide(t.Context(), request("c1"))
 		require.NoError(t, err)

@@ -2,8 +2,6 @@ package web_test
 
 import (
 	"context"
-	"encoding/base64"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,9 +13,7 @@ import (
 	"github.com/tau-robot/tau/gate/approver/web"
 )
 
-func enrolBody(code string, d *device) string {
-	return fmt.Sprintf(`{"code":%q,"name":"a tablet","public_key":%q}`, code, base64.StdEncoding.EncodeToString(d.public))
-}
+func enrolBody(code string, d *device) string { return d.Enrolment(code, "a tablet") }
 
 func TestG34_ADeviceIsEnrolledWithACodeAndTheOperatorsWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -29,7 +25,7 @@ func TestG34_ADeviceIsEnrolledWithACodeAndTheOperatorsWord(t *testing.T) {
 		go func() { got <- r.do(post(web.Path+"enrol", enrolBody(strings.ToLower(offer.Code), d))) }()
 		c, err := offer.Wait(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, d.id, c.Entry.ID)
+		require.Equal(t, d.ID, c.Entry.ID)
 		require.Equal(t, "key unknown", r.do(d.request("GET", web.Path+"requests", "")).reason(), "not before the operator has signed")
 		e, err := r.operator.Vouch(c.Entry)
 		require.NoError(t, err)
@@ -37,7 +33,7 @@ func TestG34_ADeviceIsEnrolledWithACodeAndTheOperatorsWord(t *testing.T) {
 		c.Settle(nil)
 		a := <-got
 		require.Equal(t, 200, a.status)
-		require.Equal(t, map[string]any{"key": d.id, "name": "a tablet", "kind": "device", "waiting": false}, a.body)
+		require.Equal(t, map[string]any{"key": d.ID, "name": "a tablet", "kind": "device", "waiting": false}, a.body)
 		require.Equal(t, 200, r.do(d.request("GET", web.Path+"requests", "")).status)
 		require.Equal(t, "pairing code used", r.do(post(web.Path+"enrol", enrolBody(offer.Code, newDevice(t)))).reason(), "single use")
 	})

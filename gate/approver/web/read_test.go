@@ -17,6 +17,7 @@ import (
 
 	"github.com/tau-robot/tau/gate/approver/signed"
 	"github.com/tau-robot/tau/gate/approver/web"
+	"github.com/tau-robot/tau/gate/approver/web/webtest"
 	"github.com/tau-robot/tau/gate/mcp"
 )
 
@@ -28,19 +29,15 @@ func TestG30_AWholeCardIsShownAsTextAndAsItIs(t *testing.T) {
 		synctest.Wait()
 		w := httptest.NewRecorder()
 		r.s.ServeHTTP(w, r.dev.request("GET", web.Path+"requests/c1", ""))
-		var b struct {
-			shown
-			Title string                         `json:"title"`
-			Lines []struct{ Label, Text string } `json:"lines"`
-		}
+		var b webtest.Shown
 		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &b))
-		require.Equal(t, signed.Shown(req), b.hash(), "the document's hash is the bridge's")
+		require.Equal(t, signed.Shown(req), b.Hash(), "the document's hash is the bridge's")
 		require.Equal(t, "Approval needed (tier 2)", b.Title)
 		text := fmt.Sprint(b.Lines)
 		require.Contains(t, text, `ş\u{202e}`)
 		require.Contains(t, text, `{Duration 1.2 s\u{1b}}`)
 		require.Equal(t, "1.2 s\x1b", b.Facts[0].Text)
-		require.NotContains(t, w.Body.String(), b.hash(), "a device has to compute it")
+		require.NotContains(t, w.Body.String(), b.Hash(), "a device has to compute it")
 	})
 }
 
@@ -76,12 +73,12 @@ func TestG32_NothingIsReadOrStoppedWithoutAKey(t *testing.T) {
 				"another body":     {make(func(q *http.Request) { q.Body = http.NoBody; *q = *q.Clone(q.Context()); q.Body = nopBody("{}") }), "signature wrong"},
 				"another host":     {make(func(q *http.Request) { q.Host = "localhost" }), "signature wrong"},
 				"another time":     {make(func(q *http.Request) { q.Header.Set("Tau-Time", strconv.FormatInt(time.Now().UnixMilli()+1, 10)) }), "signature wrong"},
-				"another nonce":    {make(func(q *http.Request) { q.Header.Set("Tau-Nonce", newNonce()) }), "signature wrong"},
+				"another nonce":    {make(func(q *http.Request) { q.Header.Set("Tau-Nonce", webtest.Nonce()) }), "signature wrong"},
 				"another path":     {make(func(q *http.Request) { q.Header = r.dev.request(to[0], web.Path+"x", "").Header }), "signature wrong"},
 				"two signatures":   {make(func(q *http.Request) { q.Header.Add("Tau-Signature", q.Header.Get("Tau-Signature")) }), "request not signed"},
 				"a padded number":  {make(func(q *http.Request) { q.Header.Set("Tau-Time", "0"+q.Header.Get("Tau-Time")) }), "request not signed"},
 				"a short key":      {make(func(q *http.Request) { q.Header.Set("Tau-Key", "ab") }), "request not signed"},
-				"another's key id": {make(func(q *http.Request) { q.Header.Set("Tau-Key", stranger.id) }), "key unknown"},
+				"another's key id": {make(func(q *http.Request) { q.Header.Set("Tau-Key", stranger.ID) }), "key unknown"},
 			} {
 				time.Sleep(time.Second) // for the rate limit of what fails
 				a := r.do(onHost(c.req))
@@ -128,10 +125,10 @@ func TestARevokedDeviceReadsNothing(t *testing.T) {
 		r := newRig(t)
 		other := newDevice(t)
 		r.vouch(other)
-		a := r.do(r.dev.request("POST", web.Path+"revoke", fmt.Sprintf(`{"key":%q}`, other.id)))
+		a := r.do(r.dev.request("POST", web.Path+"revoke", fmt.Sprintf(`{"key":%q}`, other.ID)))
 		require.Equal(t, 403, a.status)
 		require.Equal(t, "only one's own key", a.reason())
-		require.Equal(t, 200, r.do(r.dev.request("POST", web.Path+"revoke", fmt.Sprintf(`{"key":%q}`, r.dev.id))).status)
+		require.Equal(t, 200, r.do(r.dev.request("POST", web.Path+"revoke", fmt.Sprintf(`{"key":%q}`, r.dev.ID))).status)
 		a = r.do(r.dev.request("GET", web.Path+"requests", ""))
 		require.Equal(t, 403, a.status)
 		require.Equal(t, "key revoked", a.reason())
@@ -224,7 +221,7 @@ func TestG6_ADeviceStops(t *testing.T) {
 		a := r.do(r.dev.request("POST", web.Path+c[0], c[1]))
 		require.Equal(t, 200, a.status)
 		require.Len(t, a.body["verdicts"], 1)
-		require.Equal(t, c[2]+"device:"+r.dev.id, r.stops[len(r.stops)-1])
+		require.Equal(t, c[2]+"device:"+r.dev.ID, r.stops[len(r.stops)-1])
 	}
 }
 

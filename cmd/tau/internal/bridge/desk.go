@@ -130,6 +130,9 @@ func (h *Host) openDesk(local gate.Approver) gate.Approver {
 	if local != nil {
 		channels = append(channels, local)
 	}
+	for _, c := range h.channels {
+		channels = append(channels, c.approver())
+	}
 	h.operator.desk = desk.New(desk.Options{Channels: channels, Remote: h.operator.ring.Enrolled, Now: h.setup.Now, Rand: rand.Reader})
 	return h.operator.desk
 }

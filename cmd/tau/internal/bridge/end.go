@@ -74,6 +74,7 @@ func (h *Host) release() error {
 	h.endDoors(e)
 	e.step("the part in a shared database", plain(func() error { h.share.end(); return nil }))
 	h.endMotion(e)
+	h.endChannels(e)
 	e.step("the mounted servers", plain(h.closeMounts))
 	if h.asked != nil {
 		e.step("the requests", plain(h.asked.Close))

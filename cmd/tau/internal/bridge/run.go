@@ -327,7 +327,7 @@ func (r *run) announce() {
 	if url, token := r.host.Endpoint(); url != "" {
 		fmt.Fprintf(&b, "MCP at %s, bearer token in %s\n", url, gate.Escape(token))
 	}
-	b.WriteString(leftNotice(r.host.left))
+	b.WriteString(r.host.channelsNotice() + leftNotice(r.host.left))
 	switch {
 	case r.Screen != nil:
 		for l := range strings.Lines(b.String() + r.host.outsideNotice(false)) {

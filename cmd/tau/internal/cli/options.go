@@ -3,11 +3,13 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tau-robot/tau/cmd/tau/internal/bridge"
 	"github.com/tau-robot/tau/cmd/tau/internal/datadir"
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/gate/approver/signed"
@@ -26,6 +28,7 @@ type bridgeFlags struct {
 	mcp, listen      string
 	mcpWait          time.Duration
 	approveFrom      string // "": attach if a key is trusted, else none
+	channels         bridge.Channels
 	operatorKey      string
 	rehearse         bool
 	script           string
@@ -51,7 +54,7 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 	f.StringVar(&b.mcp, "mcp", "http", "MCP: http on loopback, stdio (an MCP client started this process), or off (a script's default)")
 	f.StringVar(&b.listen, "listen", "127.0.0.1:0", "loopback address of MCP over HTTP; port 0 takes a free one")
 	f.DurationVar(&b.mcpWait, "mcp-wait", mcpWaitDefault, "how long an MCP call that moves something is held before it is answered pending")
-	f.StringVar(&b.approveFrom, "approve-from", "terminal", "who approves: terminal, tui (a screen of its own), attach (only 'tau robot approvals attach' elsewhere; the default of --mcp stdio once a key is trusted), or none (the default of a script); web and telegram aren't built yet")
+	f.StringVar(&b.approveFrom, "approve-from", "terminal", "who approves: terminal, tui (a screen of its own), attach (only 'tau robot approvals attach' elsewhere; the default of --mcp stdio once a key is trusted), web or telegram (elsewhere, as the settings say; also beside one of those here: terminal,telegram), or none (the default of a script)")
 	f.StringVar(&b.operatorKey, "operator-key", "", "id of the operator's key to trust from now on, as 'tau robot approvals init' prints it")
 	f.StringVar(&b.script, "script", "", "run JSON lines of tool calls from FILE, or - for standard input, and exit")
 	f.BoolVar(&b.json, "json", false, "answers as JSON lines on standard output, people's text on standard error")
@@ -123,8 +126,13 @@ func (b *bridgeFlags) check() error {
 	if err := oneOf("mcp", b.mcp, []string{"http", "stdio", "off"}); err != nil {
 		return err
 	}
-	if err := oneOf("approve-from", b.approveFrom, []string{"terminal", "tui", "attach", "none"}, "web", "telegram"); err != nil {
+	if err := b.splitChannels(); err != nil {
 		return err
+	}
+	if b.channels == (bridge.Channels{}) || b.approveFrom != "" {
+		if err := oneOf("approve-from", b.approveFrom, []string{"terminal", "tui", "attach", "none"}); err != nil {
+			return err
+		}
 	}
 	if b.operatorKey != "" {
 		id, err := signed.ParseKeyID(b.operatorKey)
@@ -193,16 +201,9 @@ func (b *bridgeFlags) checkScript() error {
 	return nil
 }
 
-func oneOf(flag, value string, built []string, notYet ...string) error {
-	for _, v := range built {
-		if v == value {
-			return nil
-		}
-	}
-	for _, v := range notYet {
-		if v == value {
-			return exit.Usagef("--%s %s isn't built yet; there is %s", flag, value, strings.Join(built, ", "))
-		}
+func oneOf(flag, value string, built []string) error {
+	if slices.Contains(built, value) {
+		return nil
 	}
 	return exit.Usagef("--%s %q: want %s", flag, value, strings.Join(built, " or "))
 }

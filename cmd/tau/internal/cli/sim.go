@@ -65,6 +65,7 @@ func (a *app) runSim(b *bridgeFlags) (err error) {
 	f := bridge.Front{JSON: b.json, In: a.in, Out: a.out, Err: a.err, Ask: b.approveFrom == "terminal", Stdio: b.mcp == "stdio"}
 	s.Stdio = f.Stdio
 	s.Outside = bridge.Outside{Answers: b.approveFrom != "none", Required: b.approveFrom == "attach", Key: b.operatorKey}
+	s.Channels = b.channels
 	if b.approveFrom == "tui" {
 		if f.Screen, err = bridge.OpenScreen(a.in, a.out, a.getenv); err != nil {
 			return exit.Usagef("--approve-from tui: %w", err)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/tau-robot/tau/gate/approver/telegram"
+	"github.com/tau-robot/tau/gate/approver/web"
 	"github.com/tau-robot/tau/gate/mount"
 	"github.com/tau-robot/tau/gate/policy"
 	"github.com/tau-robot/tau/gate/words"
@@ -28,6 +30,9 @@ type File struct {
 	Mounts []mount.Manifest `toml:"mount"`
 	// Policy is what may be called, by whom, how often, and within which bounds.
 	Policy policy.Section `toml:"policy"`
+	// Telegram and Web are channels that approvals are asked on.
+	Telegram telegram.Settings `toml:"telegram"`
+	Web      web.Settings      `toml:"web"`
 }
 
 // UI is about what a person sees.
@@ -65,6 +70,11 @@ func Parse(name string, data []byte) (File, error) {
 	}
 	if err := f.Policy.Check(); err != nil {
 		return File{}, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, section := range []interface{ Check() error }{f.Telegram, f.Web} {
+		if err := section.Check(); err != nil {
+			return File{}, fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	named := map[string]bool{}
 	for i := range f.Mounts {
