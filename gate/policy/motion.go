@@ -114,13 +114,3 @@ func (s *Section) checkGrants() error {
 	}
 	return nil
 }
-
-// Standing reports whether the operator's own list grants exactly this value.
-func (s *Section) Standing(principal, session, value string) bool {
-	for _, g := range s.Grants {
-		if g.Principal == principal && (g.Session == session || g.Session == "*") && g.Value == value {
-			return true
-		}
-	}
-	return false
-}

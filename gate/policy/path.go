@@ -70,6 +70,7 @@ type place struct {
 	schema   *gate.Schema
 	required bool // of an object's property: it is always there
 	member   bool // a member of a map, an element of an array: it may be absent at will
+	loose    bool // the schema takes anything here
 }
 
 // resolve follows a path through a schema, and returns each place on it. An error says
@@ -110,7 +111,7 @@ func resolve(s *gate.Schema, path []part) ([]place, error) {
 			}
 			next = place{schema: s.Elem, member: true}
 		case gate.KindAny:
-			next = place{schema: s, member: true}
+			next = place{schema: s, member: true, loose: true}
 		default:
 			return nil, fmt.Errorf("%s has no parts", at)
 		}

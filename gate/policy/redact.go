@@ -84,7 +84,7 @@ func compileRedact(s *Section, specs []gate.Spec) (map[string]cut, error) {
 				if err != nil {
 					return nil, fmt.Errorf("%s.fields[%d] = %q of %s: %w", key, j, f, spec.Name, err)
 				}
-				hit[j] = true
+				hit[j] = hit[j] || r.Tool != "*" || !places[len(places)-1].loose
 				c.fields = append(c.fields, path)
 			}
 			out[spec.Name] = c

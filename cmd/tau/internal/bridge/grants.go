@@ -41,7 +41,7 @@ func (l limits) corners() *[2]mgl64.Vec3 {
 func vec3(v []float64) mgl64.Vec3 { return mgl64.Vec3{v[0], v[1], v[2]} }
 
 // guarded returns a scene with the guarded zones of the operator's policy beside its own.
-func guarded(scene robot.Scene, m policy.Motion) (robot.Scene, error) {
+func guarded(of *robot.Model, scene robot.Scene, m policy.Motion) (robot.Scene, error) {
 	if len(m.Zones) == 0 {
 		return scene, nil
 	}
@@ -53,6 +53,9 @@ func guarded(scene robot.Scene, m policy.Motion) (robot.Scene, error) {
 		zones = append(zones, robot.Zone{Name: z.Name, Pose: pose, Geometry: robot.Geometry{Kind: robot.Box, Size: hi.Sub(lo)}})
 	}
 	out, err := robot.NewScene(scene.Name, scene.Bodies, zones)
+	if err == nil {
+		err = out.CheckNames(of.Description)
+	}
 	if err != nil {
 		return robot.Scene{}, robot.Errf(robot.CodeInvalidArgument, "policy.motion.zones", "%w", err)
 	}
