@@ -1,6 +1,7 @@
 package motion_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -133,6 +134,17 @@ func TestG48_AZoneIsOpenOnlyToWhomItIsGranted(t *testing.T) {
 		require.Equal(t, "zone:left", requireCode(t, gate.CodeZoneNotGranted, x.Check(t.Context())).Access)
 	}
 	require.NoError(t, clear.Check(t.Context()))
+
+	// Whose permission counts, and for which speed, is part of what was approved.
+	for field, other := range map[string]string{"principal": `"somebody"`, "session": `"t"`, "scale": `0.1`} {
+		var fields map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(snap, &fields))
+		fields[field] = json.RawMessage(other)
+		bent, err := json.Marshal(fields)
+		require.NoError(t, err)
+		_, err = g.tools["move_joints"].Restore(t.Context(), bent)
+		requireCode(t, gate.CodeStartMoved, err)
+	}
 	allow.zones = []string{"left"}
 	require.NoError(t, again.Check(t.Context()))
 	_, err = again.Run(t.Context())

@@ -172,6 +172,13 @@ func TestG14_AChainCarriesWhatItGrips(t *testing.T) {
 	require.Len(t, r.Moved, 1)
 	g.fire(steps, all)
 
+	// What lies where it was let go of is gripped again there.
+	regrip := newRig(t, o).mustChain(append(steps[:3:3], steps[0])...)
+	_, first, _ := motion.Planned(regrip[0])
+	_, second, _ := motion.Planned(regrip[3])
+	require.Equal(t, "stick", second.Held)
+	require.InDelta(t, 0, first.HeldPose.P.Sub(second.HeldPose.P).Len(), 2e-3)
+
 	// The same with the stick nudged away before the last step.
 	g = newRig(t, o)
 	all = g.mustChain(steps...)

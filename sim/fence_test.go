@@ -58,7 +58,7 @@ func TestTheFenceMissesNothing(t *testing.T) {
 				dq, next := make([]float64, len(q)), make([]float64, len(q))
 				for step := range 8 {
 					for i := range dq {
-						dq[i] = rapid.Float64Range(-0.03, 0.03).Draw(t, "dq")
+						dq[i] = rapid.Float64Range(-0.2, 0.2).Draw(t, "dq")
 						next[i] = q[i] + dq[i]
 					}
 					worst := math.Inf(-1)
@@ -93,6 +93,22 @@ func TestTheFenceMissesNothing(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A step whose ends are both inside isn't, where the way between them isn't.
+func TestTheFenceLooksWithinAStep(t *testing.T) {
+	m := so101(t)
+	r := newRobot(t, Options{Model: m})
+	r.mon.pose(m.Home)
+	far := r.mon.d.linkFrame(m.Tip).P[0]
+	for _, over := range []float64{-1e-3, 1e-3} {
+		f := newFence(r, &[2]mgl64.Vec3{{-1, -1, -1}, {far - over, 1, 1}})
+		f.start(pan(m, -0.5))
+		dq := make([]float64, m.DoF())
+		dq[0] = 1
+		e := f.advance(pan(m, 0.5), dq, 0)
+		require.Equal(t, over > 0, e != nil, "%g m", over)
 	}
 }
 
