@@ -175,19 +175,9 @@ func (s *Server) answer(c *net.UnixConn) bool {
 	}
 	_ = c.SetReadDeadline(time.Now().Add(lineTimeout))
 	line, err := bufio.NewReaderSize(io.LimitReader(c, maxLine), maxLine).ReadSlice('\n')
-	var req Request
-	if err == nil || errors.Is(err, io.EOF) {
-		req, err = parse(line)
-	} else {
-		err = fmt.Errorf("no line of at most %d bytes within %s: %w", maxLine, lineTimeout, err)
-	}
+	req, err := read(line, err)
 	if err != nil {
-		// A malformed stop still stops (G6).
-		verb := looseVerb(line)
-		if verb == "" {
-			return send(c, refusal("%s", err))
-		}
-		req = Request{Verb: verb, Reason: clip("malformed: " + strings.ToValidUTF8(err.Error(), "\uFFFD"))}
+		return send(c, refusal("%s", err))
 	}
 	if !req.stops() {
 		return s.serveVerb(c, req)
@@ -200,6 +190,25 @@ func (s *Server) answer(c *net.UnixConn) bool {
 	}
 	// Not the server's context: closing the server must not end a stop.
 	return send(c, Reply{OK: true, Verdicts: s.stop(context.WithoutCancel(s.ctx), kind, req.Reason)})
+}
+
+// read makes a request of a peer's line, which may have ended in an error. A stop that
+// isn't a proper request is a stop all the same (G6).
+func read(line []byte, err error) (Request, error) {
+	var req Request
+	if err == nil || errors.Is(err, io.EOF) {
+		req, err = parse(line)
+	} else {
+		err = fmt.Errorf("no line of at most %d bytes within %s: %w", maxLine, lineTimeout, err)
+	}
+	if err == nil {
+		return req, nil
+	}
+	verb := looseVerb(line)
+	if verb == "" {
+		return Request{}, err
+	}
+	return Request{Verb: verb, Reason: clip("malformed: " + strings.ToValidUTF8(err.Error(), "\uFFFD"))}, nil
 }
 
 // mayUse reports whether a user may use the bridge of another: its own, and root.

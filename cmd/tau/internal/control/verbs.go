@@ -146,16 +146,26 @@ func (s *Server) serveVerb(c *net.UnixConn, req Request) bool {
 		}
 		return nil
 	}
-	reply, err := v.run(ctx, s.op, req, say)
+	reply, err := guarded(func() (Reply, error) { return v.run(ctx, s.op, req, say) })
 	switch {
-	case errors.Is(err, said):
-		return false
+	case errors.Is(err, said), v.goesOn && ctx.Err() != nil:
+		return false // nobody is there, or the bridge ends
 	case err != nil:
 		reply = failed(err)
 	default:
 		reply.OK = true
 	}
 	return send(c, reply)
+}
+
+// guarded keeps a fault of the operator's side from ending the bridge.
+func guarded(f func() (Reply, error)) (r Reply, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r, err = Reply{}, gate.Errf(gate.CodeInternal, "control", "it failed inside: %v", p)
+		}
+	}()
+	return f()
 }
 
 // untilGone ends a context when the peer has gone or made room. The function that it
