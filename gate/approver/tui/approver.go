@@ -69,7 +69,7 @@ type TUI struct {
 	acts   sync.WaitGroup // stops and suspensions under way
 	stops  chan struct{}  // bounds them
 
-	program    programHolder
+	running    running
 	suspending sync.Mutex
 }
 

@@ -42,11 +42,11 @@ type model struct {
 func (m *model) Init() tea.Cmd { return nil }
 
 // Update takes everything new and lays the next frame out.
-func (m *model) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
+func (m *model) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	defer func() {
 		if p := recover(); p != nil {
 			m.fail(p)
-			cmd = tea.Quit
+			next, cmd = m, tea.Quit
 		}
 	}()
 	m.now = m.t.o.Now()
@@ -72,7 +72,7 @@ func (m *model) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
 	if m.endVisible() != visible || m.place() != at {
 		m.t.board.poke() // to be followed once this frame is laid out
 	}
-	if m.seen.closed {
+	if m.seen.closed || m.t.pausing() {
 		return m, tea.Quit
 	}
 	m.t.timer(m.next())

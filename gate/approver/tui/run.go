@@ -19,19 +19,26 @@ const (
 	outputWait      = time.Second     // for a terminal that takes no output, at the end
 )
 
-// programHolder is the running program, for who isn't its loop.
-type programHolder struct {
+// running is what Run has set up, for who isn't its loop.
+type running struct {
 	mu    sync.Mutex
-	p     *tea.Program
 	out   *output
 	timer *time.Timer
+	pause *pause // somebody waits for the terminal
+	on    bool
+}
+
+// pause gives the terminal away for a while.
+type pause struct {
+	given chan struct{} // closed when the terminal is as it was
+	back  chan struct{} // closed when it may be taken again
 }
 
 // await asks for word of the next write.
 func (t *TUI) await() uint64 {
-	t.program.mu.Lock()
-	out := t.program.out
-	t.program.mu.Unlock()
+	t.running.mu.Lock()
+	out := t.running.out
+	t.running.mu.Unlock()
 	if out == nil {
 		return 1 << 63 // no write ever comes so far
 	}
@@ -46,14 +53,14 @@ func (t *TUI) sized(w, h int) bool {
 
 // timer makes the screen look once d has passed; 0: it doesn't.
 func (t *TUI) timer(d time.Duration) {
-	t.program.mu.Lock()
-	defer t.program.mu.Unlock()
-	if t.program.timer == nil {
+	t.running.mu.Lock()
+	defer t.running.mu.Unlock()
+	if t.running.timer == nil {
 		return
 	}
-	t.program.timer.Stop()
+	t.running.timer.Stop()
 	if d > 0 {
-		t.program.timer.Reset(d)
+		t.running.timer.Reset(d)
 	}
 }
 
@@ -76,58 +83,97 @@ func (t *TUI) Run(ctx context.Context) error {
 		_ = in.drain() // its end is the reader's to tell
 		return t.o.Now()
 	}}
-	w, h, err := tty.Size()
-	if err != nil {
-		t.leave(gate.Void, terminal.ReasonNotShown, err)
-		return err
-	}
-	program := tea.NewProgram(&model{t: t},
-		tea.WithInput(nil), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond), tea.WithWindowSize(w, h),
-		// The renderer knows no terminal of its own; what it draws has no colour.
-		tea.WithEnvironment([]string{"TERM=" + t.o.Term, "TTY_FORCE=1", "NO_COLOR=1"}))
-	t.program.mu.Lock()
-	t.program.p, t.program.out = program, out
-	t.program.timer = time.AfterFunc(time.Hour, t.board.poke)
-	t.program.timer.Stop()
-	t.program.mu.Unlock()
+	t.running.mu.Lock()
+	t.running.out, t.running.on = out, true
+	t.running.timer = time.AfterFunc(time.Hour, t.board.poke)
+	t.running.timer.Stop()
+	t.running.mu.Unlock()
 
 	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() { t.read(in) })
-	wg.Go(func() { t.pump(beside, program) })
 	wg.Go(func() { t.watch(beside) })
 	wg.Go(func() { t.list(beside) })
 	wg.Go(func() { t.earlier(beside) })
-	wg.Go(func() {
-		select {
-		case <-ctx.Done():
-			t.leave(gate.Void, ReasonClosed, nil)
-		case <-t.ending:
-		case <-beside.Done():
-			return
-		}
-		// A terminal that takes no output would hold the end up.
-		select {
-		case <-time.After(outputWait):
-			tty.Break()
-		case <-beside.Done():
-		}
-	})
+	wg.Go(func() { t.finish(ctx, beside) })
 	t.once.begun.Do(func() { close(t.begun) })
-	_, err = program.Run()
+	err := t.show(out)
 	t.leave(gate.Void, ReasonClosed, err)
 	stop()
 	_ = tty.Leave()
 	tty.Break()
-	t.program.mu.Lock()
-	t.program.timer.Stop()
-	t.program.p = nil
-	t.program.mu.Unlock()
+	t.running.mu.Lock()
+	t.running.timer.Stop()
+	t.running.on = false
+	t.running.mu.Unlock()
 	t.acts.Wait()
 	wg.Wait()
 	t.board.mu.Lock()
 	defer t.board.mu.Unlock()
 	return t.board.err
+}
+
+// finish ends the screen when ctx ends, and sees to it that a terminal that takes no
+// output doesn't hold the end up.
+func (t *TUI) finish(ctx, beside context.Context) {
+	select {
+	case <-ctx.Done():
+		t.leave(gate.Void, ReasonClosed, nil)
+	case <-t.ending:
+	case <-beside.Done():
+		return
+	}
+	select {
+	case <-time.After(outputWait):
+		t.o.Terminal.Break()
+	case <-beside.Done():
+	}
+}
+
+// show shows the screen to its end, with pauses in which the terminal is somebody
+// else's. Each time it is a new program of bubbletea's, with the same model.
+func (t *TUI) show(out *output) error {
+	m := &model{t: t}
+	for {
+		w, h, err := t.o.Terminal.Size()
+		if err != nil {
+			return err
+		}
+		program := tea.NewProgram(m,
+			tea.WithInput(nil), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond), tea.WithWindowSize(w, h),
+			// The renderer knows no terminal of its own; what it draws has no colour.
+			tea.WithEnvironment([]string{"TERM=" + t.o.Term, "TTY_FORCE=1", "NO_COLOR=1"}))
+		ended := make(chan struct{})
+		var pumping sync.WaitGroup
+		pumping.Go(func() { t.pump(ended, program) })
+		_, err = program.Run()
+		close(ended)
+		pumping.Wait()
+		t.running.mu.Lock()
+		p := t.running.pause
+		t.running.pause = nil
+		t.running.mu.Unlock()
+		if p == nil || err != nil {
+			return err
+		}
+		_ = t.o.Terminal.Leave()
+		close(p.given)
+		select {
+		case <-p.back:
+		case <-t.ending:
+			return nil
+		}
+		if err := t.o.Terminal.Enter(); err != nil {
+			return err
+		}
+	}
+}
+
+// pausing reports whether somebody waits for the terminal.
+func (t *TUI) pausing() bool {
+	t.running.mu.Lock()
+	defer t.running.mu.Unlock()
+	return t.running.pause != nil
 }
 
 // read reads the terminal to its end.
@@ -144,10 +190,11 @@ func (t *TUI) wrote(n uint64, at time.Time) {
 
 // pump makes bubbletea's loop look when there is something new, and nobody else waits
 // for it.
-func (t *TUI) pump(ctx context.Context, p *tea.Program) {
+func (t *TUI) pump(ended <-chan struct{}, p *tea.Program) {
+	t.board.poke() // what came before it
 	for {
 		select {
-		case <-ctx.Done():
+		case <-ended:
 			return
 		case <-t.board.wake:
 			p.Send(wakeMsg{}) // returns when the program has ended
@@ -251,26 +298,29 @@ func (t *TUI) Suspend(stop func() error) {
 	if t.bridge.Hold != nil {
 		defer t.bridge.Hold()()
 	}
-	t.program.mu.Lock()
-	p := t.program.p
-	t.program.mu.Unlock()
 	select {
 	case <-t.ending:
 		return
 	default:
 	}
-	if p != nil {
-		_ = p.ReleaseTerminal() // it has none of its own to give back
-		_ = t.o.Terminal.Leave()
+	p := &pause{given: make(chan struct{}), back: make(chan struct{})}
+	defer close(p.back)
+	t.running.mu.Lock()
+	on := t.running.on
+	if on {
+		t.running.pause = p
 	}
-	err := stop()
-	if p != nil {
-		if t.o.Terminal.Enter() == nil {
-			_ = p.RestoreTerminal()
-			t.board.change(func() { t.board.redraw = true })
+	t.running.mu.Unlock()
+	if on {
+		t.board.poke()
+		select {
+		case <-p.given:
+		case <-time.After(outputWait): // it takes no output, and still is given back
+			_ = t.o.Terminal.Leave()
+			defer func() { _ = t.o.Terminal.Enter() }() // closed, or gone: the reader sees that
 		}
 	}
-	if err != nil {
+	if err := stop(); err != nil {
 		t.tell(gate.Escape(err.Error()))
 	} else {
 		t.tell(t.o.Lang.TUIContinued())
