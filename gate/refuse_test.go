@@ -11,6 +11,7 @@ import (
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/gatetest"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 func TestG7_RefusedBeforeAnybodyIsAsked(t *testing.T) {
@@ -88,7 +89,7 @@ func TestG8_RefusedText(t *testing.T) {
 		require.Equal(t, gate.CodeNotApproved, a.Code)
 		require.Equal(t, gate.ApprovalRejected, a.Approval)
 		require.Equal(t, gate.RequestRejected, r.state(a.CallID))
-		require.Equal(t, "✗ move: not approved", gate.RefusedNotice("move"))
+		require.Equal(t, "✗ move: not approved", words.English.NotApproved("move"))
 	})
 }
 

@@ -72,6 +72,3 @@ func unknownOutcomeText(id, why string) string {
 	return "What this call did can't be known: " + why + ". It may have happened: do not send it again. " +
 		"Read robot_state, and ask call_status with call_id " + id + "."
 }
-
-// RefusedNotice is what the person's side shows of a call that wasn't approved (G8).
-func RefusedNotice(tool string) string { return "✗ " + tool + ": not approved" }

@@ -14,6 +14,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/show"
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/terminal"
+	"github.com/tau-robot/tau/gate/words"
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -21,6 +22,7 @@ import (
 // approver asks on it, and learns of the bridge once that is there.
 type console struct {
 	prompt *prompt.Prompt
+	lang   words.Lang
 	// set by bind, before the prompt reads
 	shell   *shell.Shell
 	host    *Host
@@ -34,8 +36,8 @@ type console struct {
 	stopped    atomic.Int64   // the number of the line that ran when ctrl-C last came
 }
 
-func newConsole(in, out *os.File, history string) (*console, error) {
-	c := &console{interrupts: make(chan struct{}, 1)}
+func newConsole(in, out *os.File, history string, lang words.Lang) (*console, error) {
+	c := &console{interrupts: make(chan struct{}, 1), lang: lang}
 	var err error
 	c.prompt, err = prompt.New(prompt.Options{
 		In: in, Out: out, History: history,
@@ -50,7 +52,7 @@ func newConsole(in, out *os.File, history string) (*console, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.notices = newNotices(newNotes(c.prompt))
+	c.notices = newNotices(newNotes(c.prompt), lang)
 	return c, nil
 }
 
@@ -73,7 +75,7 @@ func (c *console) approver() gate.Approver {
 func (c *console) bind(h *Host) {
 	c.host = h
 	c.shell = shell.New(shell.Config{
-		Caller: h.Gate, Session: h.setup.Session, Principal: Operator, Names: namesOf(h.Model, h.scene),
+		Caller: h.Gate, Lang: c.lang, Session: h.setup.Session, Principal: Operator, Names: namesOf(h.Model, h.scene),
 		Print: c.prompt.Print, Why: c.notices.Why,
 		Quit: func() { _ = c.prompt.Close() }, // gives the terminal back and returns at once
 	})
@@ -143,7 +145,7 @@ func (c *console) interrupt(_ context.Context, idle bool) bool {
 			c.unrested.Store(false)
 		}
 		for _, v := range vs {
-			c.prompt.Print(show.Verdict(v) + "\n")
+			c.prompt.Print(show.Verdict(c.lang, v) + "\n")
 		}
 	}()
 	return false

@@ -2,12 +2,12 @@ package bridge
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approval"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 // openRequests opens the requests of the data folder. One that is damaged or newer is
@@ -44,11 +44,10 @@ func (p patient) Notice(callID string, n gate.Notice) {
 }
 
 // leftNotice tells a person what an earlier process left; empty where it left nothing.
-func leftNotice(left gate.Recovery) string {
+func leftNotice(l words.Lang, left gate.Recovery) string {
 	var b strings.Builder
 	for _, r := range left.Unknown {
-		fmt.Fprintf(&b, "⚠️  %s (call %s) ran when the bridge ended: what it did can't be known, and it is not run again. Look at the robot before you go on.\n",
-			gate.Escape(r.Request.Tool), gate.Escape(r.Request.CallID))
+		b.WriteString("⚠️  " + l.LeftUnknown(gate.Escape(r.Request.Tool), gate.Escape(r.Request.CallID)) + "\n")
 	}
 	others := 0
 	for _, r := range left.Open {
@@ -56,18 +55,14 @@ func leftNotice(left gate.Recovery) string {
 			others++
 		}
 	}
-	switch n := len(left.Open) - others; {
-	case n == 1:
-		b.WriteString("1 request waits for an answer from before\n")
-	case n > 1:
-		fmt.Fprintf(&b, "%d requests wait for an answer from before\n", n)
+	if n := len(left.Open) - others; n > 0 {
+		b.WriteString(l.LeftOpen(n) + "\n")
 	}
 	if others > 0 {
-		fmt.Fprintf(&b, "%d requests wait at other bridges of the database; 'tau robot approvals list' lists them\n", others)
+		b.WriteString(l.LeftAtOthers(others) + "\n")
 	}
 	for _, r := range left.Elsewhere {
-		fmt.Fprintf(&b, "%s (call %s) is one of session %s, which isn't open here: it is left to wait there\n",
-			gate.Escape(r.Request.Tool), gate.Escape(r.Request.CallID), gate.Escape(r.Request.Session.Name))
+		b.WriteString(l.LeftElsewhere(gate.Escape(r.Request.Tool), gate.Escape(r.Request.CallID), gate.Escape(r.Request.Session.Name)) + "\n")
 	}
 	return b.String()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/script"
 	"github.com/tau-robot/tau/cmd/tau/internal/show"
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/words"
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -28,6 +29,7 @@ type Front struct {
 	JSON   bool
 	Stdio  bool // In and Out are an MCP client's; Script is nil and Ask false
 	In     *os.File
+	Lang   words.Lang
 	Out    *os.File // answers; watched for readers that go away
 	Err    io.Writer
 	Ask    bool // approvals are asked at the terminal, if In and Out are one
@@ -145,7 +147,7 @@ func (r *run) open(dir string, s *Setup) (gate.Approver, Watcher, error) {
 		return nil, nil, nil
 	}
 	var err error
-	if r.console, err = newConsole(r.In, r.Out, dir+"/history"); err != nil {
+	if r.console, err = newConsole(r.In, r.Out, dir+"/history", r.Lang); err != nil {
 		return nil, nil, err
 	}
 	r.console.script = r.Script != nil
@@ -237,7 +239,7 @@ func (r *run) ending() <-chan struct{} {
 func (r *run) end(verdicts []gate.StopVerdict, err error) error {
 	if !show.AtRest(verdicts) {
 		for _, v := range verdicts {
-			fmt.Fprintf(r.Err, "tau: not known to be at rest: %s\n", show.Verdict(v))
+			fmt.Fprintf(r.Err, "tau: %s\n", r.Lang.NotAtRest(show.Verdict(r.Lang, v)))
 		}
 	}
 	if cerr := r.host.Close(); cerr != nil {
@@ -323,11 +325,11 @@ func (r *run) script(ctx context.Context) error {
 // announce says that the bridge is ready, and where.
 func (r *run) announce() {
 	var b strings.Builder
-	fmt.Fprintf(&b, "robot %s, simulated; session %s; data in %s\n", gate.Escape(r.host.Model.Name), r.host.setup.Session, gate.Escape(r.host.Path()))
+	b.WriteString(r.Lang.Ready(gate.Escape(r.host.Model.Name), r.host.setup.Session, gate.Escape(r.host.Path())) + "\n")
 	if url, token := r.host.Endpoint(); url != "" {
-		fmt.Fprintf(&b, "MCP at %s, bearer token in %s\n", url, gate.Escape(token))
+		b.WriteString(r.Lang.MCPAt(url, gate.Escape(token)) + "\n")
 	}
-	b.WriteString(r.host.channelsNotice() + leftNotice(r.host.left))
+	b.WriteString(r.host.channelsNotice() + leftNotice(r.Lang, r.host.left))
 	switch {
 	case r.Screen != nil:
 		for l := range strings.Lines(b.String() + r.host.outsideNotice(false)) {
@@ -340,10 +342,10 @@ func (r *run) announce() {
 		b.WriteString(r.host.outsideNotice(false))
 	case r.console.prompt.Interactive():
 		b.WriteString(r.host.outsideNotice(false))
-		r.console.prompt.Print(b.String() + "help lists what can be typed; stop and estop act at once\n")
+		r.console.prompt.Print(b.String() + r.Lang.HelpHint() + "\n")
 		return
 	default:
-		b.WriteString("standard input is no terminal: lines are read from it, and nobody can approve here\n" + r.host.outsideNotice(true))
+		b.WriteString(r.Lang.NoTerminal() + "\n" + r.host.outsideNotice(true))
 	}
 	for l := range strings.Lines(b.String()) {
 		fmt.Fprintf(r.Err, "tau: %s", l)

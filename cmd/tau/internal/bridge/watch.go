@@ -1,13 +1,13 @@
 package bridge
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/shell"
 	"github.com/tau-robot/tau/cmd/tau/internal/show"
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/terminal"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 // Watcher is told what happens on a bridge. Its methods may be called from any
@@ -30,7 +30,8 @@ const (
 // script beside it, is answered there; unless an earlier process asked it, whose
 // prompt is gone.
 type notices struct {
-	out *notes
+	out  *notes
+	lang words.Lang
 
 	mu      sync.Mutex
 	told    map[string]float64 // s of motion time, by call
@@ -40,8 +41,8 @@ type notices struct {
 
 var _ Watcher = (*notices)(nil)
 
-func newNotices(out *notes) *notices {
-	return &notices{out: out, told: map[string]float64{}, reasons: map[string]string{}}
+func newNotices(out *notes, lang words.Lang) *notices {
+	return &notices{out: out, lang: lang, told: map[string]float64{}, reasons: map[string]string{}}
 }
 
 // ofOthers reports whether a call or stop is none of the prompt's or a script's.
@@ -67,9 +68,9 @@ func (n *notices) Motion(of gate.Running, t, duration float64) {
 	n.mu.Unlock()
 	switch what := "… " + gate.Escape(of.Tool) + " " + who(of.Principal, of.Origin); {
 	case !begun:
-		n.out.tell(fmt.Sprintf("%s: running, %.1f s", what, duration))
+		n.out.tell(what + ": " + n.lang.Running(duration))
 	case due:
-		n.out.tell(fmt.Sprintf("%s: %.1f of %.1f s", what, t, duration))
+		n.out.tell(what + ": " + n.lang.Progress(t, duration))
 	}
 }
 
@@ -77,15 +78,19 @@ func (n *notices) Motion(of gate.Running, t, duration float64) {
 func (n *notices) Event(e gate.Event) {
 	switch {
 	case e.Type == "approval":
-		n.keep(e.CallID, reasonText(e))
+		n.keep(e.CallID, reasonText(n.lang, e))
 	case (e.Type == "stop" || e.Type == "estop") && e.Where == "" && ofOthers(e.Origin):
-		text := "■ " + gate.Escape(e.Type) + " " + who(e.Principal, e.Origin) + ": " + show.Text(e.Text)
+		text := "■ " + gate.Escape(e.Type) + " " + who(e.Principal, e.Origin) + ": " + show.Text(n.lang, e.Text)
 		if e.Reason != "" {
-			text += " Reason: " + show.Text(e.Reason)
+			text += " " + n.lang.Reason(show.Text(n.lang, e.Reason))
 		}
 		n.out.tell(text)
 	case e.Type == "tool_call" && e.Tier != nil && *e.Tier == gate.TierPhysical.Number() && (ofOthers(e.Origin) || e.Restored):
 		n.ended(e)
+	case e.Type == "turn_limit" && e.Where == "session":
+		n.out.tell(n.lang.SessionUsedUp(who(e.Principal, e.Origin)))
+	case e.Type == "turn_limit":
+		n.out.tell(n.lang.TurnUsedUp(who(e.Principal, e.Origin)))
 	}
 }
 
@@ -103,7 +108,7 @@ func (n *notices) ended(e gate.Event) {
 		return
 	}
 	a := gate.Answer{CallID: e.CallID, Tool: e.Tool, Status: e.Status, Code: e.Code, Text: e.ResultSummary}
-	n.out.tell(show.AnswerTo(a, who(e.Principal, e.Origin), n.Why(e.CallID)))
+	n.out.tell(show.AnswerTo(n.lang, a, who(e.Principal, e.Origin), n.Why(e.CallID)))
 }
 
 func (n *notices) keep(call, reason string) {
@@ -128,11 +133,11 @@ func (n *notices) Why(call string) string {
 }
 
 // reasonText says it in a person's words.
-func reasonText(e gate.Event) string {
+func reasonText(l words.Lang, e gate.Event) string {
 	why := e.Reason
 	switch gate.Reason(e.Reason) {
 	case terminal.ReasonAnswered:
-		why = "the answer wasn't y, yes, e or evet"
+		why = l.NotAYes()
 	case terminal.ReasonEOF, terminal.ReasonInterrupted:
 	default: // no person's refusal: the answer's own text says what it was
 		return ""
@@ -140,5 +145,5 @@ func reasonText(e gate.Event) string {
 	if e.Decision == "approved" {
 		return ""
 	}
-	return why + "; the same call isn't asked again for a minute"
+	return l.NotAskedAgain(why)
 }

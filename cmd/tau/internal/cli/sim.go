@@ -62,7 +62,7 @@ func (a *app) runSim(b *bridgeFlags) (err error) {
 	if s.Settings, err = loadSettings(b.settings); err != nil {
 		return inFile(err)
 	}
-	f := bridge.Front{JSON: b.json, In: a.in, Out: a.out, Err: a.err, Ask: b.approveFrom == "terminal", Stdio: b.mcp == "stdio"}
+	f := bridge.Front{JSON: b.json, Lang: s.Settings.Lang(), In: a.in, Out: a.out, Err: a.err, Ask: b.approveFrom == "terminal", Stdio: b.mcp == "stdio"}
 	s.Stdio = f.Stdio
 	s.Outside = bridge.Outside{Answers: b.approveFrom != "none", Required: b.approveFrom == "attach", Key: b.operatorKey}
 	s.Channels = b.channels

@@ -14,6 +14,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/cmd/tau/internal/show"
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 // stopTimeout bounds the wait for a verdict; the stop itself goes on.
@@ -56,7 +57,7 @@ func (a *app) stop(verb string) *cobra.Command {
 			}
 		} else if err == nil {
 			for _, v := range reply.Verdicts {
-				fmt.Fprintln(a.out, show.Verdict(v))
+				fmt.Fprintln(a.out, show.Verdict(words.English, v))
 			}
 		}
 		switch {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/tau-robot/tau/cmd/tau/internal/show"
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 // readAhead is how many lines wait behind the one that runs at most; a stop
@@ -365,7 +366,7 @@ func (r *runner) write(l line, n int, a gate.Answer) error {
 		c = l.calls[n]
 	}
 	if !r.JSON {
-		text := show.Answer(a)
+		text := show.Answer(words.English, a)
 		if l.err != nil {
 			text = "✗ " + gate.Escape(a.Text)
 		}

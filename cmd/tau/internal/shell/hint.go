@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tau-robot/tau/gate/words"
 )
 
 // Names are what a robot's own things are called: for completion, and for hints.
@@ -61,7 +63,7 @@ func float(s string) (float64, bool) {
 }
 
 // didYouMean names the nearest of several words, if one is near.
-func didYouMean(word string, known []string) string {
+func didYouMean(l words.Lang, word string, known []string) string {
 	best, at := "", min(utf8.RuneCountInString(word)/3+1, 3)
 	for _, k := range known {
 		if d := distance(word, k); d < at || d == at && best == "" {
@@ -71,7 +73,7 @@ func didYouMean(word string, known []string) string {
 	if best == "" {
 		return ""
 	}
-	return " (did you mean " + best + "?)"
+	return " " + l.DidYouMean(best)
 }
 
 // maxWord bounds the words that are compared, in characters.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 // command is one line of the prompt, taken apart: a word and what follows it.
@@ -156,7 +157,7 @@ func (o *object) put(p *gate.Property, text string) error {
 }
 
 func unknownName(what, name string, known []string) error {
-	return fmt.Errorf("there is no %s %q%s; there is %s", what, name, didYouMean(name, known), strings.Join(known, ", "))
+	return fmt.Errorf("there is no %s %q%s; there is %s", what, name, didYouMean(words.English, name, known), strings.Join(known, ", "))
 }
 
 func (o *object) keyless(word string) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tau-robot/tau/cmd/tau/internal/show"
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 // Origin is what the prompt's calls say of where they come from.
@@ -27,6 +28,7 @@ type Config struct {
 	Session   string
 	Principal string
 	Names     Names
+	Lang      words.Lang
 	Print     func(string)               // shows whole lines; may be called from any goroutine
 	Why       func(callID string) string // why a call wasn't approved; "": not known
 	Quit      func()                     // asked for by "quit"; must not wait for Handle
@@ -56,7 +58,7 @@ func (s *Shell) Act(line string) (finish func(), ok bool) {
 	ticket := s.Caller.Submit(s.invocation(c.word, stopArguments(c.rest)))
 	return func() {
 		<-ticket.Done()
-		s.Print(show.Answer(ticket.Answer()))
+		s.Print(show.Answer(s.Lang, ticket.Answer()))
 	}, true
 }
 
@@ -101,7 +103,7 @@ func (s *Shell) Handle(ctx context.Context, line string, taken gate.Stamp) {
 	case "tools":
 		s.Print(s.list())
 	case "state":
-		s.Print(show.Result(s.call(ctx, "robot_state", nil, taken)))
+		s.Print(show.Result(s.Lang, s.call(ctx, "robot_state", nil, taken)))
 	default:
 		s.Print(s.tool(ctx, c, taken))
 	}
@@ -120,12 +122,12 @@ func (s *Shell) tool(ctx context.Context, c command, taken gate.Stamp) string {
 	}
 	a := s.call(ctx, c.word, args, taken)
 	if !known {
-		return show.Answer(a) + gate.Escape(didYouMean(c.word, s.words())) + " help lists what can be typed"
+		return show.Answer(s.Lang, a) + gate.Escape(didYouMean(s.Lang, c.word, s.words())) + " " + s.Lang.SeeHelp()
 	}
 	if spec.Tier == gate.TierRead {
-		return show.Result(a)
+		return show.Result(s.Lang, a)
 	}
-	return show.AnswerTo(a, "", s.Why(a.CallID))
+	return show.AnswerTo(s.Lang, a, "", s.Why(a.CallID))
 }
 
 // words are all that a line can begin with.
@@ -186,34 +188,21 @@ func (s *Shell) list() string {
 	return b.String()
 }
 
-const helpText = `TOOL                      call a tool without arguments: home
-TOOL key=value …          move_joints shoulder_pan=0.5 speed_scale=0.3
-TOOL value …              jog shoulder_pan 0.1; move_pose 0.2 0 0.15
-TOOL {json}               move_pose {"position":[0.2,0,0.15]}
-stop, estop               stop at once, whatever runs; estop stays latched
-state                     what is measured now
-tools                     the catalog: tier, name, effect
-help TOOL                 a tool's arguments
-quit                      end; a motion under way is brought to a controlled stop
-Angles are in radians, lengths in metres, times in seconds. Tab completes names.
-Ctrl-C stops what moves or waits; at rest, it ends. What only reads is answered
-at once, also while a motion runs; what moves waits for it.`
-
 func (s *Shell) help(name string) string {
 	if name == "" {
-		return helpText
+		return s.Lang.ShellHelp()
 	}
 	spec, ok := find(s.specs, name)
 	if !ok {
-		return "there is no tool " + gate.Escape(name)
+		return s.Lang.NoSuchTool(gate.Escape(name))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (tier %s): %s", spec.Name, spec.Tier, spec.Description)
+	fmt.Fprintf(&b, "%s (%s): %s", spec.Name, s.Lang.TierOf(spec.Tier.String()), spec.Description)
 	if spec.Input != nil {
 		for _, p := range spec.Input.Properties {
 			fmt.Fprintf(&b, "\n  %s", p.Name)
 			if p.Required {
-				b.WriteString(" (required)")
+				b.WriteString(" " + s.Lang.Required())
 			}
 			if p.Schema == nil {
 				continue

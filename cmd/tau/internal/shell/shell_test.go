@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tau-robot/tau/gate"
+	said "github.com/tau-robot/tau/gate/words"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -146,7 +147,7 @@ func TestDidYouMean(t *testing.T) {
 		if want != "" {
 			want = " (did you mean " + want + "?)"
 		}
-		require.Equal(t, want, didYouMean(word, words), word)
+		require.Equal(t, want, didYouMean(said.English, word, words), word)
 	}
 	for _, c := range []struct {
 		a, b string
@@ -309,7 +310,7 @@ func TestWhatThePromptShows(t *testing.T) {
 	require.Equal(t, "✗ move_pose: not approved (the answer was no)", say("move_pose"))
 	c.why = ""
 	require.Equal(t, strings.Join([]string{
-		"sim (sim): moving false, torque false, e-stop latched false",
+		"sim (sim): moving no, torque no, e-stop latched no",
 		"     positions", "  b     2.0000", "  a     1.0000", "  tip:", "    position  (1, 2, 3)", "  faults:", "    code     text", `    CONTACT  x\u{1b}`,
 	}, "\n"), say("state"))
 	require.Contains(t, say("move_joints nonsense"), "not key=value")

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 // maxText bounds the text of one answer on a terminal, bytes; the rest is counted.
@@ -17,24 +18,24 @@ const maxText = 2000
 
 // Answer returns one line for a person: a tick and the text, or a cross and the
 // reason. A call that nobody approved reads "✗ <tool>: not approved" (G8).
-func Answer(a gate.Answer) string { return AnswerTo(a, "", "") }
+func Answer(l words.Lang, a gate.Answer) string { return AnswerTo(l, a, "", "") }
 
 // AnswerTo is Answer for one of several callers: whose names it behind the tool, and
 // why says why a question wasn't answered with yes; "": neither is said.
-func AnswerTo(a gate.Answer, whose, why string) string {
+func AnswerTo(l words.Lang, a gate.Answer, whose, why string) string {
 	tool := gate.Escape(a.Tool)
 	if whose != "" {
 		tool += " " + whose
 	}
 	switch {
 	case a.Status == gate.StatusOK:
-		return "✓ " + tool + ": " + Text(a.Text)
+		return "✓ " + tool + ": " + Text(l, a.Text)
 	case a.Code == gate.CodeNotApproved:
-		return gate.RefusedNotice(tool) + refusal(a, why)
+		return l.NotApproved(tool) + refusal(l, a, why)
 	case a.Status == gate.StatusUnknown:
-		return "? " + tool + ": outcome unknown: " + Text(a.Text) + " (call " + gate.Escape(a.CallID) + ")"
+		return "? " + tool + ": " + l.UnknownOutcome() + ": " + Text(l, a.Text) + " (call " + gate.Escape(a.CallID) + ")"
 	}
-	text := Text(a.Text)
+	text := Text(l, a.Text)
 	if code := string(a.Code); code != "" && !strings.HasPrefix(text, code) {
 		text = code + ": " + text
 	}
@@ -43,26 +44,26 @@ func AnswerTo(a gate.Answer, whose, why string) string {
 
 // refusal is what follows the notice of a call that wasn't approved: why it wasn't,
 // or what the gate says beyond that.
-func refusal(a gate.Answer, why string) string {
+func refusal(l words.Lang, a gate.Answer, why string) string {
 	if why != "" {
-		return " (" + Text(why) + ")"
+		return " (" + Text(l, why) + ")"
 	}
 	// What the model is told, without the sentence that is for it alone.
 	_, more, _ := strings.Cut(a.Text, gate.NotApprovedText(a.Tool))
 	if more = strings.TrimSpace(more); more == "" {
 		return ""
 	}
-	return ": " + Text(more)
+	return ": " + Text(l, more)
 }
 
 // Verdict returns one line for a stop's verdict on one backend.
-func Verdict(v gate.StopVerdict) string {
-	s := fmt.Sprintf("%s: commanded %s, acknowledged %s, stationary %s", gate.Escape(v.Backend), v.Commanded, v.Acknowledged, v.Stationary)
+func Verdict(l words.Lang, v gate.StopVerdict) string {
+	s := gate.Escape(v.Backend) + ": " + l.Verdict(v.Commanded, v.Acknowledged, v.Stationary)
 	if v.DurationS > 0 {
-		s += fmt.Sprintf(" after %.3f s", v.DurationS)
+		s += " " + l.After(v.DurationS)
 	}
 	if v.Text != "" {
-		s += " (" + Text(v.Text) + ")"
+		s += " (" + Text(l, v.Text) + ")"
 	}
 	return s
 }
@@ -79,13 +80,13 @@ func AtRest(vs []gate.StopVerdict) bool {
 }
 
 // Text escapes s and bounds its length.
-func Text(s string) string {
+func Text(l words.Lang, s string) string {
 	if len(s) > maxText {
 		cut := maxText
 		for cut > 0 && !utf8.RuneStart(s[cut]) {
 			cut--
 		}
-		s = s[:cut] + fmt.Sprintf("… (%d bytes more)", len(s)-cut)
+		s = s[:cut] + "… " + l.MoreBytes(len(s)-cut)
 	}
 	return gate.Escape(s)
 }
@@ -101,13 +102,13 @@ type state struct {
 
 // State returns a few lines for a person about robot_state's result; what wasn't
 // measured isn't there.
-func State(result json.RawMessage) string {
+func State(l words.Lang, result json.RawMessage) string {
 	var s state
 	if err := json.Unmarshal(result, &s); err != nil {
-		return Text(string(result))
+		return Text(l, string(result))
 	}
-	first := fmt.Sprintf("%s (%s): moving %t, torque %t, e-stop latched %t", gate.Escape(s.Backend), gate.Escape(s.Mode), s.Moving, s.Enabled, s.EStopped)
-	rest := Table(result, "moving", "mode", "backend", "enabled", "estopped", "measured_at", "age_s")
+	first := fmt.Sprintf("%s (%s): %s", gate.Escape(s.Backend), gate.Escape(s.Mode), l.State(s.Moving, s.Enabled, s.EStopped))
+	rest := Table(l, result, "moving", "mode", "backend", "enabled", "estopped", "measured_at", "age_s")
 	return strings.TrimRight(first+"\n"+rest, "\n")
 }
 
@@ -123,15 +124,15 @@ var omitted = map[string][]string{
 
 // Result returns an answer for a person at a prompt: that of a tool that only reads
 // with what it read, laid out; any other as Answer does.
-func Result(a gate.Answer) string {
+func Result(l words.Lang, a gate.Answer) string {
 	data := strings.HasPrefix(strings.TrimSpace(a.Text), "{")
 	switch {
 	case a.Status != gate.StatusOK || len(a.Result) == 0:
-		return Answer(a)
+		return Answer(l, a)
 	case a.Tool == "robot_state":
-		return State(a.Result)
+		return State(l, a.Result)
 	case !data:
-		return "✓ " + gate.Escape(a.Tool) + ": " + Text(a.Text) + "\n" + Table(a.Result, omitted[a.Tool]...)
+		return "✓ " + gate.Escape(a.Tool) + ": " + Text(l, a.Text) + "\n" + Table(l, a.Result, omitted[a.Tool]...)
 	}
-	return "✓ " + gate.Escape(a.Tool) + "\n" + Table(a.Result, omitted[a.Tool]...)
+	return "✓ " + gate.Escape(a.Tool) + "\n" + Table(l, a.Result, omitted[a.Tool]...)
 }

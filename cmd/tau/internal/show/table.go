@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 const (
@@ -45,15 +46,15 @@ type value struct {
 // things as tables. Members that omit names, by their place ("joints.parent"), are
 // left out, and so are columns with nothing in them. What isn't a JSON object is
 // shown as it is.
-func Table(result json.RawMessage, omit ...string) string {
+func Table(l words.Lang, result json.RawMessage, omit ...string) string {
 	v, err := parse(result)
 	if err != nil || v.kind != object {
-		return Text(string(result))
+		return Text(l, string(result))
 	}
 	p := printer{omit: omit}
 	p.object(v, "", "  ")
 	if len(p.lines) > maxRows {
-		p.lines = append(p.lines[:maxRows], fmt.Sprintf("  … (%d more lines)", len(p.lines)-maxRows))
+		p.lines = append(p.lines[:maxRows], "  … "+l.MoreLines(len(p.lines)-maxRows))
 	}
 	return strings.Join(p.lines, "\n")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 func TestTable(t *testing.T) {
@@ -43,7 +44,7 @@ func TestTable(t *testing.T) {
 		"  assumed:",
 		"    " + strings.Repeat("x", 60),
 		"    " + strings.Repeat("y", 60),
-	}, "\n"), Table(json.RawMessage(result), "hidden"))
+	}, "\n"), Table(words.English, json.RawMessage(result), "hidden"))
 }
 
 func TestWhatIsNoTableIsShownAsItIs(t *testing.T) {
@@ -51,16 +52,16 @@ func TestWhatIsNoTableIsShownAsItIs(t *testing.T) {
 		`[1,2]`: `[1,2]`, `7`: `7`, ``: ``, `{"a":`: `{"a":`, `{"a":1}{`: "  a  1",
 		strings.Repeat(`{"a":`, 40): strings.Repeat(`{"a":`, 40),
 	} {
-		require.Equal(t, want, Table(json.RawMessage(in)), in)
+		require.Equal(t, want, Table(words.English, json.RawMessage(in)), in)
 	}
 	long := `{"a":[` + strings.TrimSuffix(strings.Repeat(`{"b":1},`, maxRows+10), ",") + `]}`
-	got := strings.Split(Table(json.RawMessage(long)), "\n")
+	got := strings.Split(Table(words.English, json.RawMessage(long)), "\n")
 	require.Len(t, got, maxRows+1)
 	require.Equal(t, "  … (12 more lines)", got[maxRows])
 }
 
 func TestCase53_54_55_NothingOfAResultRewritesTheTerminal(t *testing.T) {
-	got := Table(json.RawMessage(`{"\u001b[2J":"a\r","x":[{"\u202e":"\u001b"}]}`))
+	got := Table(words.English, json.RawMessage(`{"\u001b[2J":"a\r","x":[{"\u202e":"\u001b"}]}`))
 	require.NotContains(t, got, "\x1b")
 	require.NotContains(t, got, "\r")
 	require.Contains(t, got, `\u{1b}[2J`)
@@ -69,12 +70,12 @@ func TestCase53_54_55_NothingOfAResultRewritesTheTerminal(t *testing.T) {
 
 func TestResultsOfReadingToolsAreLaidOut(t *testing.T) {
 	a := gate.Answer{Tool: "list_actuators", Status: gate.StatusOK, Text: `{"actuators":[]}`, Result: json.RawMessage(`{"actuators":[{"name":"lamp","value":1}]}`)}
-	require.Equal(t, "✓ list_actuators\n  actuators:\n    name  value\n    lamp      1", Result(a))
+	require.Equal(t, "✓ list_actuators\n  actuators:\n    name  value\n    lamp      1", Result(words.English, a))
 	a.Text = "It is noon."
 	a.Result = json.RawMessage(`{"time":"12:00"}`)
-	require.Equal(t, "✓ list_actuators: It is noon.\n  time  12:00", Result(a))
+	require.Equal(t, "✓ list_actuators: It is noon.\n  time  12:00", Result(words.English, a))
 	a.Status, a.Code = gate.StatusRefused, gate.CodeBusy
-	require.Equal(t, "✗ list_actuators: BUSY: It is noon.", Result(a))
+	require.Equal(t, "✗ list_actuators: BUSY: It is noon.", Result(words.English, a))
 }
 
 func FuzzTable(f *testing.F) {
@@ -82,7 +83,7 @@ func FuzzTable(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		if got := Table(in); strings.ContainsAny(got, "\x1b\r\u202e") {
+		if got := Table(words.English, in); strings.ContainsAny(got, "\x1b\r\u202e") {
 			t.Fatalf("%q became %q", in, got)
 		}
 	})
