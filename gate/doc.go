@@ -10,7 +10,7 @@
 //
 // How a call walks through, and how each step can end it, is tabled in
 // docs/GATE-states.md. In the code: gate.go takes a call in (strict.go,
-// catalog.go, rates.go), physical.go queues and prepares it, ask.go puts the one
+// catalog.go, batch.go, budget.go, hooks_before.go, rates.go), physical.go queues and prepares it, ask.go puts the one
 // question, execute.go gives it to the lane and checks it again, emit.go records
 // it; stop.go goes past all of that.
 //

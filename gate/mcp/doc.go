@@ -54,6 +54,13 @@
 // batch that isn't a reading one, whatever their order: all were taken in before the
 // stop acted. A batch therefore can't stop and then move; that takes two messages.
 //
+// # What belongs together
+//
+// Of a call's params._meta four members are ours (meta.go): tau/batch, tau/batch_size
+// and tau/batch_place make calls one batch of the gate, and tau/turn names the turn that
+// budgets count (docs/POLICY.md). They permit nothing. A JSON-RPC batch is none of the
+// gate's batches.
+//
 // # Cancelling
 //
 // An open call ends early in these ways: notifications/cancelled in the revisions
