@@ -20,7 +20,8 @@ const fenceLooks = 4096
 // fence watches that the tip of a robot stays in a box of the root frame, as the
 // contact monitor watches distances: what the joints' displacements can move the tip
 // by, at most, is held against how far it was from the box's faces when last looked
-// at. A tip that begins outside may only get nearer, but for what a servo settles.
+// at. A tip that begins outside, or at a face, may only come in, but for what a servo
+// settles.
 //
 // Not safe for concurrent use.
 type fence struct {
@@ -31,6 +32,7 @@ type fence struct {
 	at     vec3      // the tip in its body
 	reach  []float64 // by active joint: m of the tip for each rad or m, at most
 	floor  [6]float64
+	slack  bool    // a floor is below 0, so that it has to follow the tip
 	room   float64 // to the nearest face when last looked at, less what was moved since
 	prev   []float64
 }
@@ -91,11 +93,11 @@ func (f *fence) start(q []float64) {
 	rooms, _ := f.rooms(q)
 	for k := range rooms {
 		f.floor[k] = 0
-		if rooms[k] < 0 {
-			f.floor[k] = rooms[k] - deeper
+		if rooms[k] < deeper { // what a servo settles may take it outside
+			f.floor[k] = math.Min(0, rooms[k]) - deeper
 		}
 	}
-	f.room = f.least(&rooms)
+	f.room, f.slack = f.least(&rooms), f.floor != [6]float64{}
 }
 
 // advance accounts for one step of the joints by dq to q, which ends at time t, and
@@ -105,7 +107,7 @@ func (f *fence) advance(q, dq []float64, t float64) *robot.Error {
 	for j, r := range f.reach {
 		by += r * math.Abs(dq[j])
 	}
-	if f.room -= by; by == 0 || f.room > 0 {
+	if f.room -= by; by == 0 || f.room > 0 && !f.slack {
 		return nil
 	}
 	// The bound doesn't rule it out, so each part of the step is looked at closely.
@@ -122,6 +124,7 @@ func (f *fence) advance(q, dq []float64, t float64) *robot.Error {
 			f.floor[i] = math.Max(f.floor[i], math.Min(0, rooms[i]-deeper))
 		}
 	}
+	f.slack = f.floor != [6]float64{}
 	return nil
 }
 

@@ -51,8 +51,10 @@ func TestTheFenceMissesNothing(t *testing.T) {
 				}
 				most := beyond(at) // what it may be outside; it may only get less
 				for k := range most {
-					if most[k] = math.Max(0, most[k]); most[k] > 0 {
-						most[k] += deeper
+					if most[k] > -deeper {
+						most[k] = math.Max(0, most[k]) + deeper
+					} else {
+						most[k] = 0
 					}
 				}
 				dq, next := make([]float64, len(q)), make([]float64, len(q))
@@ -72,9 +74,6 @@ func TestTheFenceMissesNothing(t *testing.T) {
 						for k := range off {
 							worst = math.Max(worst, off[k]-most[k])
 							most[k] = math.Min(most[k], math.Max(0, off[k]+deeper))
-							if off[k] < -deeper {
-								most[k] = 0
-							}
 						}
 					}
 					e := f.advance(next, dq, float64(step))
