@@ -249,3 +249,28 @@ func TestG47_TheRolesOfNowCount(t *testing.T) {
 		})
 	}
 }
+
+// What is taken up takes the tokens that any call takes (G47).
+func TestG47_TheRatesOfACallAreTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		burst int
+		state gate.RequestState
+	}{"there is one": {2, gate.RequestDone}, "there is none": {1, gate.RequestExpired}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, shown := pending(t, "s", `{"to":1}`)
+				steps := []gatetest.Step{gatetest.Reject(), gatetest.Approve()}[:c.burst]
+				r := d.life(gatetest.Script(t, steps...), func(cfg *gate.Config) {
+					cfg.Rates.Tools = map[string]gate.Rate{"move": {PerSecond: 1e-6, Burst: c.burst}}
+				})
+				defer r.end()
+				require.Equal(t, gate.CodeNotApproved, r.call("move", `{"to":2}`).Code) // takes one
+				_, err := r.Recover(t.Context())
+				require.NoError(t, err)
+				synctest.Wait()
+				require.Equal(t, c.state, r.stored(shown.CallID).State)
+				require.Equal(t, gate.CodeRateLimited, r.call("move", `{"to":3}`).Code)
+			})
+		})
+	}
+}

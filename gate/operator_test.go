@@ -139,6 +139,7 @@ func TestG34_ANoFromOutsideCountsWhereverTheCallWaits(t *testing.T) {
 			refusedHow(t, r, shown.CallID)
 			err = r.Refuse(t.Context(), shown.CallID, "bob", "")
 			require.Equal(t, gate.CodeNotApproved, gate.CodeOf(err), "once")
+			require.Contains(t, r.call("move", `{"to":1}`).Text, "The same call was refused", "G33")
 		},
 	} {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, run) })
@@ -225,6 +226,33 @@ func TestG42_AYesAndANoAtOnce(t *testing.T) {
 		r.close()
 	}
 	t.Logf("%d times the yes won", yes)
+}
+
+// asksRoles calls back when it is asked who may decide: between the word and its claim.
+type asksRoles struct{ f func() }
+
+func (asksRoles) MayUse(string, string) bool { return true }
+func (a asksRoles) MayDecide(string) bool    { a.f(); return true }
+
+// A no that comes after the yes has been said and before it counts wins.
+func TestG42_ANoBetweenTheYesAndItsClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r *rig
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		no := func() {
+			open, err := r.Open(context.Background())
+			require.NoError(t, err)
+			err = r.Refuse(gone, open[0].Request.CallID, "ann", "not now") // doesn't wait for the end
+			require.Equal(t, gate.CodeCancelled, gate.CodeOf(err))
+		}
+		r = newRig(t, gatetest.Script(t, gatetest.Approve()), func(c *gate.Config) { c.Roles = asksRoles{no} })
+		defer r.close()
+		a := r.call("move", `{"to":1}`)
+		require.Equal(t, gate.ApprovalRejected, a.Approval)
+		require.Zero(t, r.arm.ran.Load())
+		refusedHow(t, r, a.CallID)
+	})
 }
 
 // Looking at a question makes nobody's yes worthless: the gate alone reads it (G41).

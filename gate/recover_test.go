@@ -98,7 +98,7 @@ func TestG47_APendingRequestIsAskedAgainAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, shown := pending(t, "s", `{"to":1,"note":"é\u0007"}`)
 		time.Sleep(time.Minute)
-		s := gatetest.Script(t, gatetest.Approve())
+		s := gatetest.Script(t, gatetest.Approve(), gatetest.Reject())
 		r := d.life(s)
 		defer r.end()
 		got, err := r.Recover(t.Context())
@@ -125,6 +125,8 @@ func TestG47_APendingRequestIsAskedAgainAfterARestart(t *testing.T) {
 		require.Equal(t, gate.ApprovalApproved, e.Approval)
 		require.Equal(t, "p", e.Principal)
 		require.Equal(t, "s", e.SessionID)
+		require.True(t, e.Restored, "an earlier process asked it")
+		require.True(t, r.sink.of("approval")[0].Restored)
 
 		// The same call id gives its answer and runs nothing (G45).
 		i := in("s", `{"note":"é\u0007","to":1}`)
@@ -132,6 +134,8 @@ func TestG47_APendingRequestIsAskedAgainAfterARestart(t *testing.T) {
 		b := r.Call(t.Context(), i)
 		require.Equal(t, gate.StatusOK, b.Status, b.Text)
 		require.EqualValues(t, 1, r.arm.ran.Load())
+		require.Equal(t, gate.CodeNotApproved, r.call("move", `{"to":2}`).Code)
+		require.False(t, r.sink.of("tool_call")[1].Restored, "one of this process isn't")
 		_, err = r.Recover(t.Context())
 		require.Equal(t, gate.CodeInvalidArgument, gate.CodeOf(err), "once")
 	})
