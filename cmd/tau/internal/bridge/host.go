@@ -44,6 +44,7 @@ type Setup struct {
 	// who is told what happens; nil: nobody.
 	Open     func(dir string) (gate.Approver, Watcher, error)
 	Outside  Outside      // whether answers from outside of this process count
+	Channels Channels     // that ask elsewhere
 	Listener net.Listener // of MCP over HTTP; nil: off. The host owns it.
 	Stdio    bool         // MCP for one client on streams; Listener is nil
 	MCPWait  time.Duration
@@ -82,6 +83,7 @@ type Host struct {
 	serving sync.WaitGroup
 
 	operator *operatorSide
+	channels []channel
 }
 
 // Start takes the data folder and starts everything. After an error nothing is
@@ -107,6 +109,9 @@ func Start(s Setup) (h *Host, err error) {
 		return h, err
 	}
 	if err = h.openOperatorSide(); err != nil {
+		return h, err
+	}
+	if err = h.openChannels(); err != nil {
 		return h, err
 	}
 	var approver gate.Approver
@@ -136,6 +141,7 @@ func Start(s Setup) (h *Host, err error) {
 	}); err != nil {
 		return h, err
 	}
+	h.beginChannels()
 	// What waits is taken up before anybody is let in who could ask for more.
 	if h.left, err = h.Gate.Recover(context.Background()); err != nil {
 		return h, err
