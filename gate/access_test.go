@@ -307,3 +307,35 @@ func TestG48_ARequestForAccessOutlivesTheBridge(t *testing.T) {
 	require.Equal(t, "already granted", b.Text)
 	require.False(t, errors.Is(err, errTest))
 }
+
+// Whatever calls Run, a permission is made only out of a stored approval that runs.
+func TestG48_OnlyAnApprovedRequestThatRunsPermits(t *testing.T) {
+	for _, call := range []struct{ tool, args string }{
+		{"request_access", `{"values":["zone:door"],"reason":"a"}`}, {"register_routine", routine("stay", 1, "0")},
+	} {
+		t.Run(call.tool, func(t *testing.T) {
+			look := &stale{}
+			r := newRig(t, gatetest.Script(t, gatetest.Approve()), withRail(newRail()), func(c *gate.Config) {
+				look.Requests = c.Requests
+				c.Requests = look
+			})
+			defer r.close()
+			a := r.call(call.tool, call.args)
+			require.Equal(t, gate.CodeNotApproved, a.Code, a.Text)
+			require.Contains(t, a.Text, "isn't an approved request that runs")
+			require.Empty(t, r.values())
+			all, err := r.Routines(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, all)
+		})
+	}
+}
+
+// stale is a store that says of each request that nobody has approved it.
+type stale struct{ gate.Requests }
+
+func (s *stale) Get(ctx context.Context, id string) (gate.Record, error) {
+	r, err := s.Requests.Get(ctx, id)
+	r.State, r.Decision = gate.RequestClaimed, 0
+	return r, err
+}

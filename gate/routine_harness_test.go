@@ -21,6 +21,7 @@ type rail struct {
 	at    float64
 	runs  []float64 // where it was sent
 	on    func(ctx context.Context, to float64) error
+	after func(*rail) // what happens once it is there
 	calls []gate.Call // of PrepareAfter
 }
 
@@ -133,7 +134,11 @@ func (x *slide) Run(ctx context.Context) (gate.Result, error) {
 			return gate.Result{}, err
 		}
 	}
-	x.rail.set(func(r *rail) { r.at = x.To })
+	x.rail.set(func(r *rail) {
+		if r.at = x.To; r.after != nil {
+			r.after(r)
+		}
+	})
 	return gate.Result{Text: fmt.Sprintf("At %g m.", x.To), Data: json.RawMessage(`{"secret":"s3"}`)}, nil
 }
 

@@ -337,3 +337,24 @@ func TestG14_TheOperatorsRulesHoldForTheSteps(t *testing.T) {
 	require.Equal(t, "redacted", got.Steps[0].Text)
 	require.NotContains(t, string(a.Result), "s3")
 }
+
+// A step that can't begin any more, when its turn has come, ends the firing there.
+func TestG14_AStepThatCantBeginAnyMoreEndsIt(t *testing.T) {
+	for name, then := range map[string]func(*rail){
+		"pushed away": func(x *rail) { x.at += 0.1 }, "another scene": func(x *rail) { x.scene++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sled := newRail()
+			r := newRig(t, gatetest.Script(t, gatetest.Approve()), withRail(sled))
+			defer r.close()
+			require.Equal(t, gate.StatusOK, r.call("register_routine", routine("out", 2, "1", "2", "3")).Status)
+			sled.set(func(x *rail) { x.after = then })
+			a, got := r.fire("out")
+			require.Equal(t, gate.CodeStartMoved, a.Code, a.Text)
+			require.Equal(t, gate.StatusError, a.Status)
+			require.Equal(t, "steps[1].sled", a.Refusal.Where)
+			require.Len(t, got.Steps, 2)
+			require.Equal(t, []float64{1}, sled.ran())
+		})
+	}
+}
