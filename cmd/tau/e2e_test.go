@@ -46,7 +46,7 @@ func withBinary(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
 		return 1
 	}
-	return m.Run()
+	return withoutServer(m.Run())
 }
 
 // dataDir is a fresh data folder.

@@ -43,7 +43,7 @@ var ErrNotAsked = errors.New("it isn't the open question: it waits for its turn,
 // nothing: an open question stays open. With Only it returns after that call: approved
 // says that the bridge has taken a yes.
 func Run(ctx context.Context, o Options) (approved bool, err error) {
-	s := &session{o: o, news: make(chan struct{}, 1)}
+	s := &session{o: o, news: make(chan struct{}, 1), answered: map[string]bool{}}
 	if !o.AskEach {
 		if s.key, err = o.Unlock(ctx); err != nil {
 			return false, err
@@ -72,10 +72,10 @@ type session struct {
 	news chan struct{} // something below has changed
 
 	mu       sync.Mutex
-	open     []question // what the bridge has open, and other bridges of its database, in order of coming
-	ended    string     // how the last one ended, for whoever was looking at it
-	answered string     // the call that was answered here, and isn't shown again
-	seen     bool       // the bridge has said what is open, if anything is
+	open     []question      // what the bridge has open, and other bridges of its database, in order of coming
+	ended    string          // how the last one ended, for whoever was looking at it
+	answered map[string]bool // the calls that were answered here, and aren't shown again
+	seen     bool            // the bridge has said what is open, if anything is
 	greeted  bool
 	approved bool
 }
@@ -143,9 +143,7 @@ func (s *session) take(e control.Event) {
 			if e.How == "approved" || e.How == "rejected" {
 				s.ended = s.o.Lang.AttachEnded(outcome(s.o.Lang, e.How), gate.Escape(e.By))
 			}
-			if s.answered == e.CallID {
-				s.answered = ""
-			}
+			delete(s.answered, e.CallID)
 		}
 	}
 }
@@ -179,7 +177,7 @@ func (s *session) asked() (*gate.Request, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, q := range s.open {
-		if q.req.CallID != s.answered && (s.o.Only == "" || q.req.CallID == s.o.Only) {
+		if !s.answered[q.req.CallID] && (s.o.Only == "" || q.req.CallID == s.o.Only) {
 			req := q.req.Clone()
 			return &req, q.shown
 		}
@@ -301,7 +299,7 @@ func (s *session) ask(ctx context.Context, p *prompt.Prompt, req gate.Request, s
 		p.Print(s.o.Lang.AttachAgain(string(w.Reason)))
 		return nextAgain, nil
 	case w.Decision == gate.Void && w.Reason == terminal.ReasonExpired:
-		s.mark(req.CallID)
+		s.mark(req.CallID, true)
 		return nextDone, nil
 	}
 	// ctrl-C, ctrl-D, or the terminal is gone: the question stays.
@@ -321,11 +319,15 @@ func (s *session) note() string {
 	return s.ended
 }
 
-// mark says that a call was answered here.
-func (s *session) mark(call string) {
+// mark says whether a call was answered here.
+func (s *session) mark(call string, answered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answered = call
+	if answered {
+		s.answered[call] = true
+	} else {
+		delete(s.answered, call)
+	}
 }
 
 // answerWait bounds the exchange of an answer.
@@ -333,12 +335,12 @@ const answerWait = 15 * time.Second
 
 // answer signs a yes and hands it in.
 func (s *session) answer(ctx context.Context, say func(string), req gate.Request, c Client) {
-	s.mark(req.CallID)
+	s.mark(req.CallID, true)
 	actx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	if err := c.Approve(actx, req); err != nil {
 		say(s.o.Lang.AttachNotTaken(gate.Escape(err.Error())))
-		s.mark("") // if it is still open it is shown again
+		s.mark(req.CallID, false) // if it is still open it is shown again
 		return
 	}
 	s.mu.Lock()
@@ -348,12 +350,12 @@ func (s *session) answer(ctx context.Context, say func(string), req gate.Request
 }
 
 func (s *session) reject(ctx context.Context, say func(string), req gate.Request) {
-	s.mark(req.CallID)
+	s.mark(req.CallID, true)
 	actx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	if _, err := Do(actx, s.o.Socket, control.Request{Verb: control.Reject, ID: req.CallID, Reason: "over attach"}); err != nil {
 		say(s.o.Lang.AttachNotTaken(gate.Escape(err.Error())))
-		s.mark("")
+		s.mark(req.CallID, false)
 		return
 	}
 	say(s.o.Lang.NotApproved(gate.Escape(req.Tool)))

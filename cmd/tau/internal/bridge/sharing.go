@@ -29,8 +29,11 @@ type sharing struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
+	looking sync.Mutex // held by the one look at what is open elsewhere
+
+	said map[string]asking // by call: what the database says of the questions here; of serve alone
+
 	mu      sync.Mutex
-	said    map[string]asking  // by call: what the database says of the questions here
 	ready   map[string]checked // by call: an answer that was checked here, to what is being taken up
 	there   []approval.Share   // what is open elsewhere, whole, oldest first
 	changed chan struct{}      // closed and made anew with there
@@ -236,6 +239,8 @@ func (s *sharing) accept(ctx context.Context, p approval.Posting) error {
 
 // look reads what is open elsewhere, and tells whoever watches where that has changed.
 func (s *sharing) look(ctx context.Context) {
+	s.looking.Lock()
+	defer s.looking.Unlock()
 	list, err := s.store.Shares(ctx, s.h.setup.Now())
 	if err != nil {
 		s.complain(ctx, "what other bridges ask could not be read", "", err)
@@ -386,6 +391,7 @@ func (s *sharing) post(ctx context.Context, x approval.Share, p approval.Posting
 		case now.Said != "":
 			return gate.Errf(gate.CodeNotApproved, "call_id", "bridge %s: %s", x.Record.Owner, now.Said)
 		case decidedAs(now.Record, p.Decision):
+			s.look(ctx) // so that it isn't shown here any more
 			return nil
 		case now.Record.State != gate.RequestPending:
 			return gate.Errf(gate.CodeInProgress, "call_id", "it has ended otherwise: it is %s", now.Record.State)
