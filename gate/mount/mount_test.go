@@ -3,6 +3,7 @@ package mount
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -253,4 +254,31 @@ func TestAChildsLinesAreBounded(t *testing.T) {
 		require.Equal(t, 5*maxLine, n)
 		require.Less(t, len(l.part), maxLine)
 	})
+}
+
+// TestG4_AFetchingToolFetchesOnlyWhatIsListed: refused before anything is sent, at the
+// call and again for one that an earlier process asked.
+func TestG4_AFetchingToolFetchesOnlyWhatIsListed(t *testing.T) {
+	f := desk(t)
+	f.offer("get", `{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}`, say("a page"))
+	m := manifest()
+	m.Tools["get"] = Rule{Tier: tier(2), Kind: KindFetch, Description: "Fetches.", URLArgument: "url", Allow: []string{"https://example.org/docs/"}}
+	s := open(t, f, m)
+	get := named(t, s, "desk_get")
+	_, err := get.Prepare(t.Context(), call(`{"url":"https://example.org/docs/../secret"}`))
+	require.ErrorIs(t, err, gate.ErrCode(gate.CodeInvalidArgument))
+	a, err := get.Prepare(t.Context(), call(`{"url":"https://example.org/docs/a"}`))
+	require.NoError(t, err)
+	b, err := a.Snapshot()
+	require.NoError(t, err)
+	_, err = get.Restore(t.Context(), []byte(strings.Replace(string(b), "docs/a", "secret", 1)))
+	require.ErrorIs(t, err, gate.ErrCode(gate.CodeInvalidArgument))
+	require.Empty(t, f.calls())
+	_, err = a.Run(t.Context())
+	require.NoError(t, err)
+	require.Len(t, f.calls(), 1)
+
+	m.Tools["get"] = Rule{Tier: tier(2), Kind: KindFetch, Description: "Fetches.", URLArgument: "address", Allow: []string{"https://example.org/"}}
+	_, err = Open(t.Context(), m, Options{Transport: f.transport})
+	require.ErrorContains(t, err, "url_argument")
 }
