@@ -166,6 +166,7 @@ func (s socket) Watch(ctx context.Context, say func(control.Reply) error) (contr
 		return control.Reply{}, err
 	}
 	said := map[string]string{} // the nonce of what has been told as open, by call
+	current := false
 	for {
 		changed := d.Changed() // before the look, so that no change is missed
 		_, elsewhere := s.h.share.watch()
@@ -202,6 +203,12 @@ func (s socket) Watch(ctx context.Context, say func(control.Reply) error) (contr
 		}
 		if again {
 			continue
+		}
+		if !current {
+			current = true
+			if err := tell(control.Event{Kind: "current"}); err != nil {
+				return control.Reply{}, err
+			}
 		}
 		select {
 		case <-changed:

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"sync"
 	"time"
 
@@ -221,5 +220,5 @@ func decider(e signed.Entry, root string) string {
 	if e.ID == root {
 		return Operator
 	}
-	return fmt.Sprintf("%s %s", e.Kind, e.Name)
+	return string(e.Kind) + ":" + e.ID // a name may be anybody's
 }

@@ -84,7 +84,9 @@ type Challenge struct {
 
 // Event is a change of the open question.
 type Event struct {
-	Kind    string `json:"kind"`              // "open", "closed"; "attached" comes first, once
+	// Kind is "open" or "closed"; "attached" comes first, and "current" once all that was
+	// open then has been told.
+	Kind    string `json:"kind"`
 	Request *Item  `json:"request,omitempty"` // of open
 	CallID  string `json:"call_id,omitempty"` // of closed
 	How     string `json:"how,omitempty"`     // of closed: "approved", "rejected", "timeout", "withdrawn", "stopped"; "": not known
