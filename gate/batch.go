@@ -322,7 +322,7 @@ func (g *Gate) beforeBatch(ctx context.Context, calls []*call, refused func(int)
 		}
 		refuse, err := guard(h.Name, func() (*Error, error) { return h.BeforeBatch(ctx, s) })
 		if err != nil {
-			return g.hookFailed(first, h, err), "hook " + h.Name + " failed"
+			return g.hookFailed(first, h, err), failedReason(h)
 		}
 		if refuse != nil {
 			return hookRefusal(refuse, "this step"), "hook " + h.Name

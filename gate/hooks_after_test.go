@@ -49,11 +49,13 @@ func TestG20_WhatIsRedactedComesOutNowhere(t *testing.T) {
 	})
 	failed := r.call("move", `{"to":2}`)
 	require.Equal(t, gate.CodeDeviation, failed.Code)
+	require.Equal(t, gate.StatusError, failed.Status, "how it ended is told as it is")
 	r.arm.change(func(a *arm) {
 		a.run, a.prepare = nil, func(context.Context, gate.Call) error { return gate.Errf(gate.CodeUnreachable, "4711", "no") }
 	})
 	refused := r.call("move", `{"to":2.5}`)
 	require.Equal(t, gate.CodeUnreachable, refused.Code)
+	require.Equal(t, gate.StatusRefused, refused.Status)
 	r.arm.change(func(a *arm) { a.run, a.prepare = func(context.Context) (gate.Result, error) { panic(4711) }, nil })
 	unknown := r.call("move", `{"to":3}`)
 	require.Equal(t, gate.StatusUnknown, unknown.Status)

@@ -48,7 +48,7 @@ func (g *Gate) beforeCall(ctx context.Context, c *call) error {
 			})
 		})
 		if err != nil {
-			return g.hookFailed(c, h, err)
+			return c.because(failedReason(h), g.hookFailed(c, h, err))
 		}
 		if want.Refuse != nil {
 			return c.because("hook "+h.Name, hookRefusal(want.Refuse, c.inv.Tool))
@@ -75,11 +75,11 @@ func (g *Gate) lookAgain(c *call, h Hook, want Change) error {
 	}
 	entry := g.cat.lookup(tool)
 	if _, stops := stopKindOf(tool); stops || entry == nil {
-		return g.hookFailed(c, h, Errf(CodeUnknownTool, "tool", "it put %q in the call's place, which is no tool that a call can become", clip(tool, maxName)))
+		return c.because(failedReason(h), g.hookFailed(c, h, Errf(CodeUnknownTool, "tool", "it put %q in the call's place, which is no tool that a call can become", clip(tool, maxName))))
 	}
 	decoded, err := DecodeStrict(entry.spec.Input, args)
 	if err != nil {
-		return g.hookFailed(c, h, prefix(asError(err, CodeInvalidArgument), "what it left for "+tool))
+		return c.because(failedReason(h), g.hookFailed(c, h, prefix(asError(err, CodeInvalidArgument), "what it left for "+tool)))
 	}
 	if tool == c.inv.Tool && bytes.Equal(decoded, c.args) {
 		return nil
@@ -98,6 +98,9 @@ func (g *Gate) lookAgain(c *call, h Hook, want Change) error {
 	return nil
 }
 
+// failedReason is what is recorded of a call whose hook failed.
+func failedReason(h Hook) string { return "hook " + h.Name + " failed" }
+
 // hookFailed refuses a call whose hook failed, and records that under its name (G22).
 func (g *Gate) hookFailed(c *call, h Hook, err error) error {
 	e := asError(err, CodeInternal)
@@ -106,9 +109,7 @@ func (g *Gate) hookFailed(c *call, h Hook, err error) error {
 	if isFault(err) {
 		g.logFault("a hook failed", c, err)
 	}
-	return c.because("hook "+h.Name+" failed", &Error{
-		Code: CodeInternal, Where: h.Name, Text: "one of the operator's rules failed inside; it was not run", Err: err,
-	})
+	return &Error{Code: CodeInternal, Where: h.Name, Text: "one of the operator's rules failed inside; it was not run", Err: err}
 }
 
 // hookRefusal is a hook's no as an error of the gate's own.

@@ -249,6 +249,9 @@ func (g *Gate) restore(ctx context.Context, c *call, rec Record) (*plan, error) 
 	if err := g.rates.allow(g.cfg.Now(), s.Name, q.Tool); err != nil {
 		return nil, err
 	}
+	if err := g.allowedAgain(ctx, c); err != nil {
+		return nil, err
+	}
 	if err := c.entry.live(true); err != nil {
 		return nil, err
 	}

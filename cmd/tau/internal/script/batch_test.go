@@ -52,6 +52,7 @@ func TestG23_AnArrayLineIsOneBatch(t *testing.T) {
 	var ids []string
 	for _, a := range answers(t, out.Bytes()) {
 		ids = append(ids, a.ID)
+		require.Equal(t, a.Tool == "move", a.Approval == gate.ApprovalExempt, "each with its own answer")
 	}
 	require.Equal(t, []string{"0", "a", "b", "c", "alone"}, ids, "one line a call, in the order of the calls")
 	got := map[string]gate.Batch{}
