@@ -27,7 +27,7 @@ func TestG10_AnAnswerElsewhereTakesTheButtonsAwayAndWaitsForNothing(t *testing.T
 		// Telegram hangs from now on: the answer given elsewhere mustn't.
 		r.api.Fault("editMessageText", hang)
 		close(shown)
-		require.Equal(t, gate.Approved, (<-q.word).Decision)
+		require.Equal(t, gate.Approved, q.end().Decision)
 		require.Len(t, r.api.Open(), 1, "it is answered before Telegram is")
 		r.api.Wait("the end of the card", func() bool { return len(r.api.Open()) == 0 })
 		require.Contains(t, r.api.Messages()[0].Text, "answered elsewhere")
@@ -49,14 +49,14 @@ func TestG30_ACardThatDoesNotFitOneMessageIsRefusedThere(t *testing.T) {
 					m := r.api.Card(home)
 					require.Equal(t, telegram.Card(words.English, req), m.Text)
 					q.stop(nil)
-					<-q.word
+					q.end()
 					// How it ended doesn't fit under it, so it stands in a reply.
 					r.api.Wait("the end of the card", func() bool { return len(r.api.Open()) == 0 && len(r.api.Messages()) == 2 })
 					require.Equal(t, m.ID, r.api.Messages()[1].ReplyTo)
 					require.Contains(t, r.api.Messages()[1].Text, "withdrawn")
 					return
 				}
-				require.Equal(t, gate.Word{Decision: gate.Void, Reason: telegram.ReasonTooLong}, <-q.word)
+				require.Equal(t, gate.Word{Decision: gate.Void, Reason: telegram.ReasonTooLong}, q.end())
 				r.api.Wait("the notice", func() bool { return len(r.api.Messages()) == 1 })
 				require.Contains(t, r.api.Messages()[0].Text, "its card has 4097 characters and one message holds 4096")
 				require.Empty(t, r.api.Open())
@@ -77,11 +77,11 @@ func TestG30_ATooLongCardLeavesTheQuestionToTheOthers(t *testing.T) {
 		r.api.Wait("the notice", func() bool { return len(r.api.Messages()) == 1 })
 		q.still(t)
 		close(told)
-		require.Equal(t, gate.Approved, (<-q.word).Decision)
+		require.Equal(t, gate.Approved, q.end().Decision)
 	})
 }
 
-func TestCase55_WhatAnAgentWroteIsEscapedInTheMessage(t *testing.T) {
+func TestCase53_54_55_WhatAnAgentWroteIsEscapedInTheMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t)
 		req := request("c1")

@@ -51,7 +51,7 @@ func TestACardIsSentAgainAfterAFailureAndOnlyTheNewOneCounts(t *testing.T) {
 					r.api.Wait("the first one's buttons are taken away", func() bool { return len(r.api.Open()) == 1 })
 				}
 				r.api.Press(ada, open[len(open)-1], "Approve")
-				require.Equal(t, gate.Approved, (<-q.word).Decision)
+				require.Equal(t, gate.Approved, q.end().Decision)
 			})
 		})
 	}
@@ -67,7 +67,7 @@ func TestACardThatReachesNoChatIsVoidWithItsReason(t *testing.T) {
 				r := start(t)
 				r.api.Fault("sendMessage", f, f, f, f)
 				q := r.ask(deskOf(r.c), request("c1"))
-				require.Equal(t, gate.Word{Decision: gate.Void, Reason: telegram.ReasonUnreachable}, <-q.word)
+				require.Equal(t, gate.Word{Decision: gate.Void, Reason: telegram.ReasonUnreachable}, q.end())
 				r.api.Wait("no buttons", func() bool { return len(r.api.Open()) == 0 })
 			})
 		})
@@ -83,7 +83,7 @@ func TestOneChatThatFailsLeavesTheQuestionInTheOther(t *testing.T) {
 		time.Sleep(time.Minute)
 		q.still(t)
 		r.api.Press(ada, r.api.Open()[0], "Reject")
-		require.Equal(t, gate.Rejected, (<-q.word).Decision)
+		require.Equal(t, gate.Rejected, q.end().Decision)
 	})
 }
 
@@ -94,7 +94,7 @@ func TestACardThatArrivesLateIsTakenAwayAtOnce(t *testing.T) {
 		q := r.ask(r.c, request("c1"))
 		time.Sleep(time.Second)
 		q.stop(nil)
-		<-q.word
+		q.end()
 		require.Empty(t, r.api.Messages())
 		r.api.Wait("a card without buttons", func() bool { return len(r.api.Messages()) == 1 && len(r.api.Open()) == 0 })
 		require.Contains(t, r.api.Messages()[0].Text, "withdrawn")
@@ -108,7 +108,7 @@ func TestTakingTheButtonsAwayInsists(t *testing.T) {
 		r.api.Card(home)
 		r.api.Fault("editMessageText", telegramtest.Fault{Status: 500}, telegramtest.Fault{Cut: true, Act: true}, telegramtest.Fault{Status: 429, RetryAfter: 9})
 		q.stop(nil)
-		<-q.word
+		q.end()
 		r.api.Wait("it is done, and known to be", func() bool { return r.api.Calls("editMessageText") == 4 })
 		require.Empty(t, r.api.Open())
 		synctest.Wait()
@@ -135,7 +135,7 @@ func TestPollingSurvivesWhatComes(t *testing.T) {
 				r.api.Wait("the poll that goes wrong", func() bool { return r.api.Calls("getUpdates") >= 3 })
 				time.Sleep(time.Second)
 				r.api.Press(ada, m, "Approve")
-				require.Equal(t, gate.Approved, (<-q.word).Decision)
+				require.Equal(t, gate.Approved, q.end().Decision)
 				if f.Status == 409 {
 					require.Contains(t, r.log.String(), "another program polls this bot")
 				}

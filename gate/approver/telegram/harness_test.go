@@ -129,13 +129,14 @@ func request(id string) gate.Request {
 
 // asked is a question that is open.
 type asked struct {
+	t    *testing.T
 	word chan gate.Word
 	stop context.CancelCauseFunc
 }
 
 func (r *rig) ask(a gate.Approver, req gate.Request) *asked {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	q := &asked{word: make(chan gate.Word, 1), stop: cancel}
+	q := &asked{t: r.t, word: make(chan gate.Word, 1), stop: cancel}
 	go func() {
 		w, err := a.Decide(ctx, req)
 		if err != nil {
@@ -145,6 +146,21 @@ func (r *rig) ask(a gate.Approver, req gate.Request) *asked {
 	}()
 	r.t.Cleanup(func() { cancel(nil) })
 	return q
+}
+
+// end returns the word. The poller never lets a bubble's time stand still, so that a
+// word that never comes has to be given up on.
+func (q *asked) end() gate.Word {
+	q.t.Helper()
+	limit := time.NewTimer(time.Hour)
+	defer limit.Stop()
+	select {
+	case w := <-q.word:
+		return w
+	case <-limit.C:
+		q.t.Fatal("the question never ends")
+		return gate.Word{}
+	}
 }
 
 // still fails if there is a word already.

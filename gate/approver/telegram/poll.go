@@ -134,18 +134,14 @@ func (c *Channel) poll(ctx context.Context) error {
 			continue
 		default:
 			c.trouble(ctx, failed, err)
-			if !c.wait(ctx, c.pause(failed, err), nil) {
-				return nil
-			}
+			c.wait(ctx, c.pause(failed, err), nil)
 			failed++
 			continue
 		}
 		ups, last, broken, err := decodeUpdates(raw)
 		if err != nil || broken > 0 && last < 0 {
 			c.trouble(ctx, failed, gate.Errf(gate.CodeDisconnected, "telegram", "the updates can't be read"))
-			if !c.wait(ctx, c.pause(failed, nil), nil) {
-				return nil
-			}
+			c.wait(ctx, c.pause(failed, nil), nil)
 			failed++
 			continue
 		}
@@ -164,8 +160,8 @@ func (c *Channel) poll(ctx context.Context) error {
 		}
 		offset = 0
 		// A server that holds no poll mustn't be asked without a pause.
-		if time.Since(began) < firstPause && !c.wait(ctx, firstPause, nil) {
-			return nil
+		if time.Since(began) < firstPause {
+			c.wait(ctx, firstPause, nil)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func TestG31_APressOnTheCardDecidesOnceAndTakesTheButtonsAway(t *testing.T) {
 				require.False(t, m.Preview, "Telegram would fetch an address in it")
 				time.Sleep(time.Second)
 				id := r.api.Press(ada, m, label)
-				require.Equal(t, gate.Word{Decision: want, Reason: telegram.ReasonAnswered, By: "telegram:1"}, <-q.word)
+				require.Equal(t, gate.Word{Decision: want, Reason: telegram.ReasonAnswered, By: "telegram:1"}, q.end())
 				require.Equal(t, "Your answer was taken.", r.api.Reply(id))
 				r.api.Wait("the end of the card", func() bool { return len(r.api.Open()) == 0 })
 				require.Contains(t, r.api.Messages()[0].Text, "P (1) pressed "+label+" at 00:00:01 UTC.")
@@ -45,7 +45,7 @@ func TestG31_OnlyTheListedPressOnExactlyThatMessageApproves(t *testing.T) {
 		first := r.ask(r.c, request("c1"))
 		old := r.api.Card(home)
 		first.stop(nil)
-		<-first.word
+		first.end()
 		r.api.Wait("the end of the first card", func() bool { return len(r.api.Open()) == 0 })
 
 		// The same call asked again: the same id, tool and digest.
@@ -97,12 +97,12 @@ func TestG31_OnlyTheListedPressOnExactlyThatMessageApproves(t *testing.T) {
 		require.Len(t, r.api.Open(), 2, "the question is still asked in both chats")
 		r.api.Press(ada, g, "Approve")
 		r.api.Press(ada, m, "Reject") // the second one comes too late
-		require.Equal(t, gate.Approved, (<-q.word).Decision)
+		require.Equal(t, gate.Approved, q.end().Decision)
 		r.api.Wait("the end in both chats", func() bool { return len(r.api.Open()) == 0 })
 	})
 }
 
-func TestG10_WithoutAnAnswerTheButtonsGoAfterFiveMinutes(t *testing.T) {
+func TestCase59_WithoutAnAnswerTheButtonsGoAfterFiveMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t)
 		q := r.ask(deskOf(r.c), request("c1"))
@@ -110,14 +110,14 @@ func TestG10_WithoutAnAnswerTheButtonsGoAfterFiveMinutes(t *testing.T) {
 		time.Sleep(5*time.Minute - time.Second)
 		q.still(t)
 		time.Sleep(2 * time.Second)
-		require.Equal(t, gate.Word{Decision: gate.TimedOut, Reason: telegram.ReasonTimeout}, <-q.word)
+		require.Equal(t, gate.Word{Decision: gate.TimedOut, Reason: telegram.ReasonTimeout}, q.end())
 		r.api.Wait("the end of the card", func() bool { return len(r.api.Open()) == 0 })
 		require.Contains(t, r.api.Messages()[0].Text, "nobody answered here in time")
 		require.Contains(t, r.api.Reply(r.api.Press(ada, m, "Approve")), "is closed")
 	})
 }
 
-func TestG10_AnExpiredRequestIsNotApproved(t *testing.T) {
+func TestCase65_AnExpiredRequestIsNotApproved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t)
 		req := request("c1")
@@ -130,7 +130,7 @@ func TestG10_AnExpiredRequestIsNotApproved(t *testing.T) {
 	})
 }
 
-func TestCase56_HowAQuestionEndsElsewhereIsSaidUnderItsCard(t *testing.T) {
+func TestG10_HowAQuestionEndsElsewhereIsSaidUnderItsCard(t *testing.T) {
 	for name, c := range map[string]struct {
 		cause error
 		want  string
@@ -146,7 +146,7 @@ func TestCase56_HowAQuestionEndsElsewhereIsSaidUnderItsCard(t *testing.T) {
 				q := r.ask(r.c, request("c1"))
 				r.api.Card(home)
 				q.stop(c.cause)
-				require.NotEqual(t, gate.Approved, (<-q.word).Decision)
+				require.NotEqual(t, gate.Approved, q.end().Decision)
 				r.api.Wait("the end of the card", func() bool { return len(r.api.Open()) == 0 })
 				require.Contains(t, r.api.Messages()[0].Text, c.want)
 			})
@@ -163,6 +163,6 @@ func TestG9_APressAfterTheQuestionEndedIsNoWord(t *testing.T) {
 		// Both are there when Decide looks, whichever it looks at first.
 		r.api.Press(ada, m, "Approve")
 		q.stop(gate.Errf(gate.CodeStopped, "", "a stop"))
-		require.NotEqual(t, gate.Approved, (<-q.word).Decision)
+		require.NotEqual(t, gate.Approved, q.end().Decision)
 	})
 }

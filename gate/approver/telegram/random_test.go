@@ -115,7 +115,7 @@ func TestG31_RandomPressesNeverApproveMoreThanWasPressed(t *testing.T) {
 				"restart": func(*rapid.T) {
 					r.stop()
 					if now != nil {
-						if w := <-now.q.word; w.Decision == gate.Approved {
+						if w := now.q.end(); w.Decision == gate.Approved {
 							rt.Fatalf("approved by the end of the channel: %+v", w)
 						}
 						now = nil

@@ -18,13 +18,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTheEndTakesTheButtonsAwayAndDropsOut(t *testing.T) {
+func TestCase58_TheEndTakesTheButtonsAwayAndApprovesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t)
 		q := r.ask(deskOf(r.c), request("c1"))
 		r.api.Card(home)
 		require.NoError(t, r.end())
-		require.Equal(t, gate.Word{Decision: gate.Void, Reason: telegram.ReasonEnded}, <-q.word)
+		require.Equal(t, gate.Word{Decision: gate.Void, Reason: telegram.ReasonEnded}, q.end())
 		require.Empty(t, r.api.Open(), "by the time Run returned")
 		require.True(t, r.c.Unattended())
 		w, err := r.c.Decide(context.Background(), request("c2"))
@@ -42,7 +42,7 @@ func TestTheEndDoesNotWaitForATelegramThatHangs(t *testing.T) {
 		before := time.Now()
 		require.NoError(t, r.end())
 		require.LessOrEqual(t, time.Since(before), 3*time.Second)
-		require.NotEqual(t, gate.Approved, (<-q.word).Decision)
+		require.NotEqual(t, gate.Approved, q.end().Decision)
 	})
 }
 
@@ -71,7 +71,7 @@ func TestATokenThatIsRevokedEndsTheChannel(t *testing.T) {
 		r.api.Say(home, ada, "hello")
 		require.Equal(t, gate.CodeDisconnected, gate.CodeOf(<-r.ran))
 		r.ran <- nil
-		require.Equal(t, telegram.ReasonEnded, (<-q.word).Reason)
+		require.Equal(t, telegram.ReasonEnded, q.end().Reason)
 		require.Contains(t, r.log.String(), "nobody can approve there")
 	})
 }

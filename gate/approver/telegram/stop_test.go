@@ -16,7 +16,7 @@ import (
 
 func TestG6_StopsFromAListedChatActAtOnce(t *testing.T) {
 	for text, want := range map[string]string{
-		"/stop": "stop||telegram:1", "/estop": "estop||telegram:1", " /STOP  now, please ": "stop|now, please|telegram:1",
+		"/stop": "stop||telegram:1", "/estop": "estop||telegram:1", "/STOP  now, please ": "stop|now, please|telegram:1", "\n/estop": "estop||telegram:1",
 		"/stop@tau_test_bot": "stop||telegram:1", "/estop@other": "estop||telegram:1", "/stop\nreason": "stop|reason|telegram:1",
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestG10_WhatWasSentBeforeTheStartNeverCounts(t *testing.T) {
 	})
 }
 
-func TestCase60_NothingIsAskedBeforeTheBacklogIsSettled(t *testing.T) {
+func TestG10_NothingIsAskedBeforeTheBacklogIsSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.api.Fault("getUpdates", telegramtest.Fault{Status: 500}, telegramtest.Fault{Status: 500})
@@ -141,7 +141,7 @@ func TestAPressOnACardOfAnEarlierProcessTakesItsButtonsAway(t *testing.T) {
 		q := r.ask(r.c, request("c1"))
 		m := r.api.Card(home)
 		q.stop(nil) // the edit fails for good, as if the process had been killed
-		<-q.word
+		q.end()
 		time.Sleep(time.Second)
 		require.Len(t, r.api.Open(), 1)
 		require.Contains(t, r.api.Reply(r.api.Press(ada, m, "Approve")), "is closed")

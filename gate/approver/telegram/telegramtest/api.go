@@ -28,6 +28,7 @@ type Fault struct {
 	Body       string        // is the answer, in the place of Telegram's
 	Act        bool          // what was asked for is done all the same
 	Cut        bool          // the connection is cut in the place of an answer
+	Late       time.Duration // between the act and its answer
 	Rewrite    func(text string) string
 }
 
@@ -287,6 +288,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var bad *refusal
 	if !faulty || f.Act || f.Rewrite != nil || f.Status == 0 && f.Body == "" && !f.Cut {
 		result, bad = a.do(r, method, body, f)
+	}
+	if f.Late > 0 {
+		t := time.NewTimer(f.Late)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-r.Context().Done():
+			return
+		}
 	}
 	switch {
 	case f.Cut:
