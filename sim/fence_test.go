@@ -130,7 +130,8 @@ func TestARehearsalKeepsTheTipInTheWorkspace(t *testing.T) {
 	require.NoError(t, err)
 	_, err = h.Rehearse(context.Background(), atHome(m), mo)
 	refusedWith(t, err, robot.CodeWorkspace, "gripper_frame_link leaves the workspace at")
-	e := err.(*robot.Error)
+	var e *robot.Error
+	require.ErrorAs(t, err, &e)
 	require.InDelta(t, y-3e-3, math.Abs(e.Limit.Value), 1e-12)
 	require.Equal(t, "y", e.Limit.Name)
 	require.InDelta(t, e.Limit.Value, e.Value.Value, 1e-3)

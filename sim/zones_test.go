@@ -45,7 +45,9 @@ func TestAMotionEntersTheZonesThatItNames(t *testing.T) {
 		t.Helper()
 		_, err := h.Rehearse(ctx, atHome(m), mo)
 		refusedWith(t, err, robot.CodeZoneNotGranted, zone, "enters the guarded zone")
-		require.Equal(t, "zone:"+zone, err.(*robot.Error).Access)
+		var e *robot.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, "zone:"+zone, e.Access)
 	}
 	refuse(to(0, 0.8), "left")
 	refuse(to(0, -0.8), "right")
