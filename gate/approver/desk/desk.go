@@ -238,7 +238,8 @@ func (d *Desk) Decide(ctx context.Context, req gate.Request) (gate.Word, error) 
 				return s.word, nil
 			}
 		case <-ctx.Done():
-			d.close(q) // whoever answers from now on is told that he is late
+			d.close(q)                 // whoever answers from now on is told that he is late
+			cancel(context.Cause(ctx)) // which may not have come down to the channels yet
 			return gate.Word{Decision: gate.Rejected, Reason: "withdrawn"}, nil
 		}
 	}

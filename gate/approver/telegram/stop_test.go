@@ -44,6 +44,7 @@ func TestG6_AStopOvertakesThePressInTheSameUpdates(t *testing.T) {
 		press := r.api.Press(ada, m, "Approve")
 		r.api.Say(home, ada, "/estop")
 		require.Contains(t, r.api.Reply(press), "Everything was stopped")
+		synctest.Wait()
 		require.Equal(t, []string{"estop||telegram:1"}, r.stopped())
 		q.still(t) // it ends with the gate's stop, as stopped
 		late := r.api.Press(ada, m, "Approve")
