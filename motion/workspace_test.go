@@ -121,6 +121,32 @@ func TestNoPlannedMotionLeavesTheWorkspace(t *testing.T) {
 	require.NotZero(t, planned)
 }
 
+// A way whose ends are inside isn't, where it is outside between them: a jog is refused
+// with how far it could go, and other motions go around.
+func TestTheWorkspaceIsHeldAllAlongTheWay(t *testing.T) {
+	t.Parallel()
+	m, err := builtin.Load("so101")
+	require.NoError(t, err)
+	start := append([]float64(nil), m.Home...)
+	start[0] = -0.4
+	box := &motion.Box{Min: mgl64.Vec3{-1, -1, -1}, Max: mgl64.Vec3{tipOf(t, m, 0)[0] - 5e-3, 1, 1}}
+	g := newRig(t, rigOptions{space: box, fence: corners(box), start: start})
+	_, err = g.prepare("jog", `{"joint":"shoulder_pan","delta":0.8,"speed_scale":1}`)
+	e := requireCode(t, gate.CodeWorkspace, err)
+	require.Equal(t, "x", e.Value.Name)
+	require.Less(t, e.Nearest[0].Value, 0.35)
+	g.must("jog", fmt.Sprintf(`{"joint":"shoulder_pan","delta":%.17g,"speed_scale":1}`, e.Nearest[0].Value), nil)
+	act := g.action("move_joints", pan(0.4))
+	around, _, _ := motion.Planned(act)
+	q := make([]float64, m.DoF())
+	for k := range 500 {
+		around.Trajectory.Sample(around.Trajectory.Duration()*float64(k)/499, q, nil, nil)
+		require.LessOrEqual(t, g.tipAt(q).P[0], box.Max[0]-1.5e-3)
+	}
+	_, err = act.Run(t.Context())
+	require.NoError(t, err)
+}
+
 // A tip that is outside when the box is drawn may come back and go no farther out, and
 // the card says so.
 func TestATipOutsideTheWorkspaceMayComeBack(t *testing.T) {
