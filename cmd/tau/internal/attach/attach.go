@@ -75,8 +75,10 @@ type session struct {
 	open     []question      // what the bridge has open, and other bridges of its database, in order of coming
 	ended    string          // how the last one ended, for whoever was looking at it
 	answered map[string]bool // the calls that were answered here, and aren't shown again
-	seen     bool            // the bridge has said what is open, if anything is
+	told     map[string]bool // the calls that were said to be open in this connection
+	seen     bool            // the bridge has said all that is open
 	greeted  bool
+	stopping bool            // stop or estop was typed at the card
 	approved bool
 }
 
@@ -127,8 +129,7 @@ func (s *session) take(e control.Event) {
 	defer s.tell()
 	switch e.Kind {
 	case "attached":
-		s.seen = true
-		s.open = nil // what is open is said next
+		s.told = map[string]bool{} // what is open is said next
 	case "open":
 		if e.Request == nil {
 			return
@@ -136,7 +137,11 @@ func (s *session) take(e control.Event) {
 		if req, ok := e.Request.Request(); ok {
 			s.close(req.CallID)
 			s.open = append(s.open, question{req, signed.Shown(req)})
+			s.told[req.CallID] = true
 		}
+	case "current":
+		s.seen = true
+		s.open = slices.DeleteFunc(s.open, func(q question) bool { return !s.told[q.req.CallID] })
 	case "closed":
 		if s.close(e.CallID) {
 			s.ended = s.o.Lang.AttachClosed(outcome(s.o.Lang, e.How))
@@ -277,6 +282,9 @@ func (s *session) ask(ctx context.Context, p *prompt.Prompt, req gate.Request, s
 			}
 		}
 	})
+	s.mu.Lock()
+	s.stopping = false
+	s.mu.Unlock()
 	w, err := terminal.New(&console{Console: p, note: s.note}).Decide(qctx, req)
 	close(stop)
 	watching.Wait()
@@ -291,6 +299,9 @@ func (s *session) ask(ctx context.Context, p *prompt.Prompt, req gate.Request, s
 			return nextSign, nil
 		}
 		s.answer(ctx, p.Print, req, Client{Socket: s.o.Socket, Key: s.key})
+		return nextDone, nil
+	case w.Decision == gate.Rejected && w.Reason == terminal.ReasonAnswered && s.stopped():
+		s.mark(req.CallID, true) // the stop ends it
 		return nextDone, nil
 	case w.Decision == gate.Rejected && w.Reason == terminal.ReasonAnswered:
 		s.reject(ctx, p.Print, req)
@@ -317,6 +328,21 @@ func (s *session) note() string {
 		return s.o.Lang.AttachGone()
 	}
 	return s.ended
+}
+
+// stopped reports whether what was typed at the card is a stop.
+func (s *session) stopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopping
+}
+
+// forget has everything that is open shown again.
+func (s *session) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.answered)
+	s.tell()
 }
 
 // mark says whether a call was answered here.

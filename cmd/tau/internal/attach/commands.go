@@ -47,6 +47,9 @@ func (s *session) act(p *prompt.Prompt, line string) (finish func(), ok bool) {
 	if verb != string(gate.StopControlled) && verb != string(gate.StopEmergency) {
 		return nil, false
 	}
+	s.mu.Lock()
+	s.stopping = true
+	s.mu.Unlock()
 	type sent struct {
 		r   control.Reply
 		err error
@@ -61,6 +64,7 @@ func (s *session) act(p *prompt.Prompt, line string) (finish func(), ok bool) {
 	return func() {
 		got := <-done
 		if got.err != nil {
+			s.forget() // what is open may be so still
 			p.Print(s.o.Lang.AttachNotStopped(gate.Escape(got.err.Error())))
 		}
 		for _, v := range got.r.Verdicts {
