@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/approval"
 )
 
 // bare is a file whose every write is synced, as the log of a database is.
@@ -39,13 +40,26 @@ func quantile(d []time.Duration, q float64) float64 {
 	return float64(d[int(q*float64(len(d)-1))].Microseconds())
 }
 
+// eachStore runs a benchmark on SQLite and on PostgreSQL, each syncing what it reports
+// to the same disk.
+func eachStore(b *testing.B, f func(*testing.B, gate.Requests)) {
+	b.Run("sqlite", func(b *testing.B) { f(b, openDB(b, dbIn(b.TempDir()))) })
+	b.Run("postgres", func(b *testing.B) {
+		s, err := approval.OpenPostgres(b.Context(), pgSynced.URL(b), approval.PostgresOptions{Home: "bench", Schema: pgSynced.Name()})
+		require.NoError(b, err)
+		b.Cleanup(func() { require.NoError(b, s.Close()) })
+		f(b, s)
+	})
+}
+
 // BenchmarkDecideToStart is what stands between a yes and the first actuation: the
 // claim and `started`, each synced, beside the bare fsync of the same disk, taken in
 // turns.
 func BenchmarkDecideToStart(b *testing.B) {
-	dir := b.TempDir()
-	s := openDB(b, dbIn(dir))
-	sync := bare(b, dir)
+	eachStore(b, func(b *testing.B, s gate.Requests) { decideToStart(b, s, bare(b, b.TempDir())) })
+}
+
+func decideToStart(b *testing.B, s gate.Requests, sync func() time.Duration) {
 	var store, disk []time.Duration
 	for n := 0; b.Loop(); n++ {
 		c := ask(b, s, fmt.Sprint(n))
@@ -68,8 +82,9 @@ func BenchmarkDecideToStart(b *testing.B) {
 }
 
 // BenchmarkHundredClickers has a hundred people click on one request at once.
-func BenchmarkHundredClickers(b *testing.B) {
-	s := openDB(b, dbIn(b.TempDir()))
+func BenchmarkHundredClickers(b *testing.B) { eachStore(b, hundredClickers) }
+
+func hundredClickers(b *testing.B, s gate.Requests) {
 	for n := 0; b.Loop(); n++ {
 		c := ask(b, s, fmt.Sprint(n))
 		var won atomic.Int32
@@ -88,8 +103,9 @@ func BenchmarkHundredClickers(b *testing.B) {
 
 // BenchmarkListThousand lists a thousand pending requests, each with a drawing and
 // a snapshot of the size that a motion of five seconds has.
-func BenchmarkListThousand(b *testing.B) {
-	s := openDB(b, dbIn(fastDir(b)))
+func BenchmarkListThousand(b *testing.B) { eachStore(b, listThousand) }
+
+func listThousand(b *testing.B, s gate.Requests) {
 	now := time.Now()
 	for n := range 1000 {
 		_, err := s.Open(b.Context(), gate.Request{

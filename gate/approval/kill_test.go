@@ -85,7 +85,7 @@ func day(dir string, late bool) error {
 	}
 }
 
-func decide(s *approval.SQLite, dir, worker, id string, late bool, n int) error {
+func decide(s gate.Requests, dir, worker, id string, late bool, n int) error {
 	if n%5 == 4 {
 		if err := s.Finish(bg, id, gate.Ending{State: gate.RequestRejected, Answer: []byte(`{}`)}); err != nil {
 			return err
@@ -171,15 +171,24 @@ func killed(t *testing.T, rounds int, late bool) (found map[string]int, err erro
 	return found, nil
 }
 
-// sound compares what was said, what moved and what is stored.
-func sound(dir string, said map[string]string, found map[string]int) (err error) {
-	moved, err := os.ReadFile(filepath.Join(dir, "physics"))
+// moved counts how often each request ran.
+func moved(dir string) (map[string]int, error) {
+	b, err := os.ReadFile(filepath.Join(dir, "physics"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return nil, err
 	}
 	ran := map[string]int{}
-	for id := range strings.Lines(string(moved)) {
+	for id := range strings.Lines(string(b)) {
 		ran[strings.TrimSpace(id)]++
+	}
+	return ran, nil
+}
+
+// sound compares what was said, what moved and what is stored.
+func sound(dir string, said map[string]string, found map[string]int) (err error) {
+	ran, err := moved(dir)
+	if err != nil {
+		return err
 	}
 	// A copy is looked at: the next life is to find the files as the kill left them.
 	check, err := os.MkdirTemp(dir, "look")
@@ -203,6 +212,11 @@ func sound(dir string, said map[string]string, found map[string]int) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close(), os.RemoveAll(check)) }()
+	return holds(s, ran, said, found)
+}
+
+// holds compares what a store has with what was said and how often each ran.
+func holds(s gate.Requests, ran map[string]int, said map[string]string, found map[string]int) error {
 	may := map[string][]gate.RequestState{
 		"opened":   {gate.RequestPending, gate.RequestClaimed, gate.RequestRejected},
 		"rejected": {gate.RequestRejected},

@@ -1,6 +1,7 @@
 package approval_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -18,6 +19,10 @@ func TestMain(m *testing.M) {
 		child(dir)
 		return
 	}
+	if os.Getenv(pgChildVar) != "" {
+		pgChild()
+		return
+	}
 	if underRace {
 		flag.Parse()
 		if err := flag.Set("rapid.checks", "20"); err != nil {
@@ -32,7 +37,7 @@ type served struct{ m *testing.M }
 
 func (s served) Run() int {
 	status := s.m.Run()
-	if err := pg.Stop(); err != nil {
+	if err := errors.Join(pg.Stop(), pgSynced.Stop()); err != nil {
 		fmt.Fprintln(os.Stderr, "ending PostgreSQL:", err)
 		return max(status, 1)
 	}

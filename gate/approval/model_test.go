@@ -47,7 +47,8 @@ type world struct {
 	t     *rapid.T
 	clock *storetest.Clock
 	watch time.Duration
-	path  string // "": memory
+	path  string // "": there is no file
+	kept  bool   // without a file, a store that is opened again has what it had
 	store gate.Requests
 	open  func() gate.Requests
 	close func(gate.Requests)
@@ -265,6 +266,11 @@ func (w *world) Jump(t *rapid.T) {
 // start of the machine, and opens another on the files as they were.
 func (w *world) Crash(t *rapid.T) {
 	if w.path == "" {
+		if w.kept {
+			w.close(w.store)
+			w.reborn(rapid.Bool().Draw(t, "the machine starts anew"))
+			return
+		}
 		w.recover()
 		return
 	}

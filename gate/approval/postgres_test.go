@@ -15,6 +15,9 @@ import (
 // pg is the server of this package's tests; the first that needs it starts it.
 var pg pgtest.Server
 
+// pgSynced is one that syncs, for benchmarks.
+var pgSynced = pgtest.Server{Durable: true}
+
 // patience is that of the tests' stores: what takes as long as that is waited for.
 const patience = 3 * time.Second
 
