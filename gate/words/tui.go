@@ -86,7 +86,7 @@ func (l Lang) TUIPasted() string { return l.pick("pasted", "yapıştırıldı") 
 
 // TUIEnterNever says that Enter doesn't approve.
 func (l Lang) TUIEnterNever() string {
-	return l.pick("Enter never approves: y, e, or space on Approve", "Enter hiçbir zaman onaylamaz: e, y veya Onayla üzerinde boşluk")
+	return l.pick("Enter never approves: y, e, or space on Approve", "Enter onaylamaz: e, y veya Onayla üzerinde boşluk")
 }
 
 // TUIResized is such a reason.
@@ -134,8 +134,8 @@ func (l Lang) TUISmall(w, h int) string {
 
 // TUILeave asks for a second q.
 func (l Lang) TUILeave() string {
-	return l.pick("q again leaves: the robot stops, nothing is approved. Any other key stays.",
-		"yeniden q çıkar: robot durur, hiçbir şey onaylanmaz. Başka bir tuş kalır.")
+	return l.pick("q again leaves: the robot stops, nothing is approved",
+		"yeniden q: çıkış, robot durur, hiçbir şey onaylanmaz")
 }
 
 // TUIStopSent says that a stop was sent.
@@ -224,8 +224,13 @@ func (l Lang) TUIPeak(percent float64) string {
 	return l.pick(", speed %.0f %% of limit", ", hız sınırın %% %.0f'i", percent)
 }
 
-// TUIPath says what the drawing of the tool's path shows; axis is x or y.
-func (l Lang) TUIPath(axis string, left, right, down, up float64) string {
-	return l.pick("Tool from the side, S to E: %s %.2f to %.2f m across, z %.2f to %.2f m up",
-		"Yandan uç, S'den E'ye: %s yatay %.2f - %.2f m, z düşey %.2f - %.2f m", axis, left, right, down, up)
+// TUIPath says what the drawing of the tool's path shows, in m along two axes, and
+// whether it is seen from above.
+func (l Lang) TUIPath(above bool, across string, left, right float64, up string, low, high float64) string {
+	if above {
+		return l.pick("Tool from above, S to E: %s %.2f to %.2f m, %s %.2f to %.2f m",
+			"Üstten uç, S'den E'ye: %s %.2f - %.2f m, %s %.2f - %.2f m", across, left, right, up, low, high)
+	}
+	return l.pick("Tool from the side, S to E: %s %.2f to %.2f m, %s %.2f to %.2f m",
+		"Yandan uç, S'den E'ye: %s %.2f - %.2f m, %s %.2f - %.2f m", across, left, right, up, low, high)
 }

@@ -7,6 +7,7 @@ import (
 
 // key is one key that doesn't act by itself.
 func (m *model) key(k key) {
+	m.hint = ""
 	if m.leaving {
 		m.leaving = false
 		if k.kind == keyRune && lower(k.r) == 'q' && !k.together {

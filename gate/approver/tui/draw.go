@@ -94,31 +94,39 @@ func (r *rehearsal) rows(l words.Lang, ascii bool, w int) []string {
 	return append(rows, r.path(l, ascii, w)...)
 }
 
-// path draws the tool's way seen from the side on which it moves more.
+// path draws the tool's way from the side, or from above where it stays level: seen so
+// that the two directions in which it moves most are in the drawing.
 func (r *rehearsal) path(l words.Lang, ascii bool, w int) []string {
 	tool := r.Drawing.Tool
-	var lo, hi [3]float64
+	var lo, span [3]float64
 	for i := range 3 {
 		all := make([]float64, len(tool))
 		for k := range tool {
 			all[k] = tool[k][i]
 		}
-		lo[i], hi[i] = bounds(all)
+		var hi float64
+		lo[i], hi = bounds(all)
+		if span[i] = hi - lo[i]; !(span[i] >= 0) {
+			return nil
+		}
 	}
-	across, axis := 0, "x"
-	if hi[1]-lo[1] > hi[0]-lo[0] {
-		across, axis = 1, "y"
+	across, up := 0, 2
+	switch {
+	case span[2] < span[0] && span[2] < span[1]:
+		up = 1
+	case span[1] > span[0]:
+		across = 1
 	}
-	spanX, spanZ := hi[across]-lo[across], hi[2]-lo[2]
-	if !(math.Max(spanX, spanZ) >= toolMoved) {
+	if span[across] < toolMoved && span[up] < toolMoved {
 		return nil
 	}
 	wide := min(pathWide, max(8, w-2))
-	c := newCanvas(wide, pathHigh)
 	// One scale for both directions: a cell is twice as high as wide.
-	scale := math.Max(spanX/float64(2*wide-1), spanZ/float64(4*pathHigh-1))
+	scale := math.Max(span[across]/float64(2*wide-1), span[up]/float64(4*pathHigh-1))
+	high := min(pathHigh, int(span[up]/scale)/4+1)
+	c := newCanvas(wide, high)
 	at := func(k int) (x, y float64) {
-		return (tool[k][across] - lo[across]) / scale / float64(2*wide-1), (tool[k][2] - lo[2]) / scale / float64(4*pathHigh-1)
+		return (tool[k][across] - lo[across]) / scale / float64(2*wide-1), (tool[k][up] - lo[up]) / scale / float64(4*high-1)
 	}
 	for k := range tool {
 		x, y := at(k)
@@ -135,12 +143,17 @@ func (r *rehearsal) path(l words.Lang, ascii bool, w int) []string {
 	c.mark(x, y, 'E')
 	x, y = at(0)
 	c.mark(x, y, 'S')
-	rows := wrap(l.TUIPath(axis, lo[across], hi[across], lo[2], hi[2]), w)
+	rows := wrap(l.TUIPath(up == 1, axes[across], cm(lo[across]), cm(lo[across]+span[across]), axes[up], cm(lo[up]), cm(lo[up]+span[up])), w)
 	for _, row := range c.rows(ascii) {
 		rows = append(rows, strings.TrimRight(row, " "))
 	}
 	return rows
 }
+
+var axes = [3]string{"x", "y", "z"}
+
+// cm rounds to 1 cm, without a negative zero.
+func cm(v float64) float64 { return math.Round(v*100)/100 + 0 }
 
 // bounds returns the smallest and the largest of p; NaN where one isn't a number.
 func bounds(p []float64) (lo, hi float64) {

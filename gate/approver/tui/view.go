@@ -176,9 +176,8 @@ func (m *model) buttons(q *question) string {
 	} else {
 		reject = ">[ " + l.TUIReject() + " ]<"
 	}
-	hint := m.hint
+	var hint string
 	switch {
-	case hint != "":
 	case !m.endVisible():
 		hint = l.TUIScroll()
 	case !m.arm.armed(m.now):
@@ -243,9 +242,13 @@ func (m *model) eventRows(n int) []string {
 	return rows[:n]
 }
 
+// keysRow lists the keys, or the stops and what there is to say about the last one.
 func (m *model) keysRow(keys string) string {
-	if m.leaving {
-		keys = m.t.o.Lang.TUILeave()
+	switch l := m.t.o.Lang; {
+	case m.leaving:
+		keys = l.TUIStops() + "  " + l.TUILeave()
+	case m.hint != "":
+		keys = l.TUIStops() + "  " + m.hint
 	}
 	return reverse(pad(clip(keys, m.w), m.w))
 }
