@@ -43,7 +43,7 @@ var ErrNotAsked = errors.New("it isn't the open question: it waits for its turn,
 // nothing: an open question stays open. With Only it returns after that call: approved
 // says that the bridge has taken a yes.
 func Run(ctx context.Context, o Options) (approved bool, err error) {
-	s := &session{o: o, news: make(chan struct{}, 1), answered: map[string]bool{}}
+	s := &session{o: o, news: make(chan struct{}, 1), answered: map[string]bool{}, told: map[string]bool{}}
 	if !o.AskEach {
 		if s.key, err = o.Unlock(ctx); err != nil {
 			return false, err
@@ -78,7 +78,7 @@ type session struct {
 	told     map[string]bool // the calls that were said to be open in this connection
 	seen     bool            // the bridge has said all that is open
 	greeted  bool
-	stopping bool            // stop or estop was typed at the card
+	stopping bool // stop or estop was typed at the card
 	approved bool
 }
 
