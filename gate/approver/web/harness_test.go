@@ -29,7 +29,7 @@ const host = "127.0.0.1:8477"
 
 // rig is a service with an operator and one device, dev, enrolled.
 type rig struct {
-	t        *testing.T
+	t        testing.TB
 	s        *web.Server
 	ring     *signed.Ring
 	operator *signed.Private
@@ -58,7 +58,7 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	r := &rig{t: t, log: &logged{}}
 	dir := t.TempDir()
@@ -72,6 +72,16 @@ func newRig(t *testing.T) *rig {
 	require.NoError(t, signed.InitRing(dir, own))
 	r.ring = signed.OpenRing(dir, own.ID)
 	r.pairing = signed.NewPairing(rand.Reader, time.Now)
+	r.fresh()
+	r.dev = newDevice(t)
+	r.vouch(r.dev)
+	return r
+}
+
+// fresh puts a new service in the old one's place, with the same keys.
+func (r *rig) fresh() {
+	r.t.Helper()
+	var err error
 	r.s, err = web.New(web.Options{
 		Settings: web.Settings{Listen: "127.0.0.1:0", Hosts: []string{"console.example"}}, Ring: r.ring, Pairing: r.pairing,
 		Log: slog.New(slog.NewTextHandler(r.log, nil)),
@@ -82,10 +92,7 @@ func newRig(t *testing.T) *rig {
 			return []gate.StopVerdict{{Backend: "sim", Commanded: "yes"}}
 		},
 	})
-	require.NoError(t, err)
-	r.dev = newDevice(t)
-	r.vouch(r.dev)
-	return r
+	require.NoError(r.t, err)
 }
 
 // vouch enrols a device as the operator does.
