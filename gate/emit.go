@@ -127,6 +127,7 @@ func (g *Gate) approvalEvent(c *call, v verdict, e Event, open time.Duration) er
 		e.Text = asError(v.failed, CodeInternal).Message()
 	}
 	c.event(&e)
+	e.CallID = c.request() // an edit has its own
 	err := g.emit(e)
 	level := slog.LevelInfo
 	switch {

@@ -129,7 +129,14 @@ func TestG46_AnEditIsAskedAnew(t *testing.T) {
 		require.Equal(t, []string{
 			`edited by ann {"speed":0.8,"to":1}`, `edited by bob {"speed":0.4,"to":1}`, `approved by scripted {"speed":0.4,"to":0.5}`,
 		}, said)
+		for k, e := range r.sink.of("approval") {
+			require.Equal(t, asked[k].CallID, e.CallID, "each is of the request that was shown")
+			require.Equal(t, fmt.Sprintf("%x", asked[k].Digest), e.Digest)
+		}
 		require.Contains(t, r.sink.of("approval")[0].Text, "replaced by the request "+asked[1].CallID)
+		end := r.sink.of("tool_call")[0]
+		require.Equal(t, asked[0].CallID, end.CallID, "the call is the caller's")
+		require.Equal(t, a.Digest, end.Digest)
 	})
 }
 

@@ -142,7 +142,7 @@ func reasonText(l words.Lang, e gate.Event) string {
 	default: // no person's refusal: the answer's own text says what it was
 		return ""
 	}
-	if e.Decision == "approved" {
+	if e.Decision == "approved" || e.Decision == "edited" {
 		return ""
 	}
 	return l.NotAskedAgain(why)
