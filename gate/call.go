@@ -34,7 +34,7 @@ type call struct {
 	reason    string    // why it was refused, for its event, where the code doesn't say
 	member    *member   // of a batch; nil: it came alone
 	counts    [2]*count // of turn and session, while it counts as under way
-	changed   change    // what hooks did to it
+	changed   *change   // what hooks did to it; nil: nothing
 	seen      *seen     // its answer as the after hooks left it
 
 	done   chan struct{}           // nil for tiers 0 and 1 through Call

@@ -45,11 +45,14 @@ func (g *Gate) askAfter(c *call, a Answer, mayRetry bool) (_ Answer, again bool)
 			a.Text, a.Result, a.Refusal = r.Text, bytes.Clone(r.Result), r.Refusal.clone()
 		}
 		switch {
-		case !want.Retry || again || c.changed.Retried != "":
+		case !want.Retry || again || c.changed != nil && c.changed.Retried != "":
 		case c.entry.spec.Tier != TierRead:
 			g.errorEvent(c, h.Name, CodeNotSupported, "a hook asked for a call of tier "+c.entry.spec.Tier.String()+" to be run again; it isn't")
 		case mayRetry:
 			again = true
+			if c.changed == nil {
+				c.changed = &change{}
+			}
 			c.changed.Retried = h.Name
 		}
 	}

@@ -15,8 +15,8 @@ type change struct {
 }
 
 // json is nil where hooks changed nothing.
-func (x change) json() json.RawMessage {
-	if x.By == nil && x.Retried == "" {
+func (x *change) json() json.RawMessage {
+	if x == nil {
 		return nil
 	}
 	b, err := json.Marshal(x)
@@ -84,8 +84,8 @@ func (g *Gate) lookAgain(c *call, h Hook, want Change) error {
 	if tool == c.inv.Tool && bytes.Equal(decoded, c.args) {
 		return nil
 	}
-	if c.changed.By == nil {
-		c.changed.Tool, c.changed.Args = c.inv.Tool, c.args
+	if c.changed == nil {
+		c.changed = &change{Tool: c.inv.Tool, Args: c.args}
 	}
 	c.changed.By = append(c.changed.By, h.Name)
 	c.mu.Lock() // whoever holds the ticket may ask for the tool's name
