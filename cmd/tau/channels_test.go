@@ -278,7 +278,10 @@ func TestG34_ADeviceIsPairedAndMovesTheArm(t *testing.T) {
 	require.Equal(t, 200, ask(d.Request("GET", host, web.Path+"requests/"+list.Requests[0].CallID, ""), &shown))
 	require.NotEmpty(t, shown.Data, "the rehearsal, for those that draw")
 	var done map[string]any
-	require.Equal(t, 200, ask(d.Request("POST", host, web.Path+"decide", d.Decision(d.Statement(shown, "approve"))), &done))
+	req = d.Request("POST", host, web.Path+"decide", d.Decision(d.Statement(shown, "approve")))
+	require.Equal(t, 200, ask(req, &done))
+	require.Equal(t, 409, ask(d.Request("POST", host, web.Path+"decide", d.Decision(d.Statement(shown, "approve"))), &none))
+	require.Equal(t, "statement replayed", none.Error.Reason)
 	a := r.answer(moved)
 	require.Equal(t, "ok", a.Status, a.Text)
 	require.InDelta(t, 0.3, r.pan(), 0.01)
@@ -291,4 +294,7 @@ func TestG34_ADeviceIsPairedAndMovesTheArm(t *testing.T) {
 	es := ofType(logged(t, dir), "approval")
 	require.Len(t, es, 1)
 	require.Equal(t, [2]string{"approved", "device:" + d.ID}, [2]string{es[0].Decision, es[0].Decider})
+	refused := ofType(logged(t, dir), "error")
+	require.Len(t, refused, 1)
+	require.Equal(t, [3]string{"operator", "statement replayed", d.ID}, [3]string{refused[0].Where, refused[0].Reason, refused[0].Principal})
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"time"
 
@@ -26,18 +25,24 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, body []byte) err
 		if !s.bad.AllowN(s.o.Now(), 1) {
 			return &problem{status: http.StatusTooManyRequests, reason: ReasonTooMany, text: s.o.Lang.WebTooMany(), after: time.Second}
 		}
-		return err
+		return s.record(err, "")
 	}
 	if err := s.answer(a); err != nil {
-		var p *problem
-		if errors.As(err, &p) {
-			p.key = a.Key.ID
-		}
-		return err
+		return s.record(err, a.Key.ID)
 	}
 	s.log.Info("a decision came over the web", "call_id", a.Statement.ID, "decision", string(a.Statement.Purpose), "key", a.Key.ID)
 	s.write(w, http.StatusOK, decided{a.Statement.ID, a.Statement.Decision, a.Key.ID})
 	return nil
+}
+
+// record has a refusal recorded, and returns it.
+func (s *Server) record(err error, key string) error {
+	p := s.problemOf(err)
+	if p.key == "" {
+		p.key = key
+	}
+	s.o.Refused(p.reason, p.text, p.key)
+	return p
 }
 
 type stopBody struct {

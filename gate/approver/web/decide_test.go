@@ -89,6 +89,9 @@ func TestG34_EveryOtherStatementIsRefusedWithItsReason(t *testing.T) {
 			require.Equal(t, c.reason, a.reason(), name)
 			require.Equal(t, c.status, a.status, name)
 			require.Contains(t, r.log.String(), fmt.Sprintf("reason=%q", c.reason), name)
+			if !strings.HasPrefix(c.reason, "body ") { // nothing that is a decision
+				require.Contains(t, r.refused[len(r.refused)-1], c.reason+"|", name)
+			}
 			q.still(t, name)
 		}
 		plain := post(web.Path+"decide", r.dev.Decision(good))

@@ -36,7 +36,7 @@ func (s *Server) enrol(w http.ResponseWriter, r *http.Request, body []byte) erro
 	}
 	c, err := s.o.Pairing.Present(b.Code, b.Name, b.Public)
 	if err != nil {
-		return err
+		return s.record(err, "")
 	}
 	s.log.Info("a device asks to be enrolled", "key", c.Entry.ID, "name", gate.Escape(c.Entry.Name))
 	out := enrolled{Key: c.Entry.ID, Name: c.Entry.Name, Kind: c.Entry.Kind}

@@ -37,8 +37,9 @@ type rig struct {
 	dev      *device
 	log      *logged
 
-	mu    sync.Mutex
-	stops []string
+	mu      sync.Mutex
+	stops   []string
+	refused []string
 }
 
 type logged struct {
@@ -84,6 +85,11 @@ func (r *rig) fresh() {
 	var err error
 	r.s, err = web.New(web.Options{
 		Settings: web.Settings{Listen: "127.0.0.1:0", Hosts: []string{"console.example"}}, Ring: r.ring, Pairing: r.pairing,
+		Refused: func(reason gate.Reason, _, key string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.refused = append(r.refused, string(reason)+"|"+key)
+		},
 		Log: slog.New(slog.NewTextHandler(r.log, nil)),
 		Stop: func(_ context.Context, kind gate.StopKind, reason, by string) []gate.StopVerdict {
 			r.mu.Lock()

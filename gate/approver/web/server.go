@@ -45,10 +45,14 @@ type Options struct {
 	Pairing  *signed.Pairing
 	// Stop stops everything. by names the device that asked for it.
 	Stop func(ctx context.Context, kind gate.StopKind, reason, by string) []gate.StopVerdict
-	Lang words.Lang
-	Log  *slog.Logger     // nil: none
-	Now  func() time.Time // nil: time.Now
-	Rand io.Reader        // of nonces; nil: crypto/rand
+	// Refused is told of each decision and enrolment that is refused, for the record:
+	// why, and the key that it named, where there is one. nil: nobody is. It is called no
+	// more often than such attempts are answered with a reason.
+	Refused func(reason gate.Reason, text, key string)
+	Lang    words.Lang
+	Log     *slog.Logger     // nil: none
+	Now     func() time.Time // nil: time.Now
+	Rand    io.Reader        // of nonces; nil: crypto/rand
 }
 
 // Server is a gate.Approver and an http.Handler. Its methods may be called from any
@@ -96,6 +100,9 @@ func New(o Options) (*Server, error) {
 	}
 	if o.Rand == nil {
 		o.Rand = rand.Reader
+	}
+	if o.Refused == nil {
+		o.Refused = func(gate.Reason, string, string) {}
 	}
 	s := &Server{
 		o: o, log: o.Log, cross: http.NewCrossOriginProtection(),

@@ -26,7 +26,7 @@ func openWeb(h *Host) (channel, error) {
 	w := &webChannel{h: h, done: make(chan struct{})}
 	var err error
 	w.Server, err = web.New(web.Options{
-		Settings: s, Ring: h.operator.ring, Pairing: h.operator.pairing, Stop: h.stopFrom("web"), Lang: h.setup.Settings.Lang(),
+		Settings: s, Ring: h.operator.ring, Pairing: h.operator.pairing, Stop: h.stopFrom("web"), Refused: w.refused, Lang: h.setup.Settings.Lang(),
 		Log: h.Log, Now: h.setup.Now, Rand: rand.Reader,
 	})
 	if err != nil {
@@ -36,6 +36,16 @@ func openWeb(h *Host) (channel, error) {
 		return nil, exit.Bridgef("--settings: %w", err)
 	}
 	return w, nil
+}
+
+// refused records a decision or an enrolment that didn't count, as the control socket's are.
+func (w *webChannel) refused(reason gate.Reason, text, key string) {
+	if err := w.h.sink.Emit(gate.Event{
+		Type: "error", Time: w.h.setup.Now(), SessionID: w.h.setup.Session, Principal: key, Origin: "web",
+		Where: "operator", Reason: string(reason), Text: text, Code: gate.CodeNotApproved,
+	}); err != nil {
+		w.h.Log.Error("a refused decision could not be recorded", "err", err)
+	}
 }
 
 func (w *webChannel) approver() gate.Approver { return w.Server }
