@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,11 +10,14 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/approval"
 	"github.com/tau-robot/tau/gate/approval/pgtest"
+	"github.com/tau-robot/tau/gate/approver/signed"
 )
 
 // pg is the server of this package's tests; the first that needs it starts it. It
@@ -33,13 +38,14 @@ func withoutServer(status int) int {
 type pair struct {
 	t          *testing.T
 	dirA, dirB string
+	url        string // of the database
 	flags      []string
 }
 
 func newPair(t *testing.T, flags ...string) pair {
 	t.Helper()
 	url := pg.Database(t)
-	p := pair{t: t, dirA: dataDir(t), dirB: dataDir(t)}
+	p := pair{t: t, url: url, dirA: dataDir(t), dirB: dataDir(t)}
 	store := filepath.Join(t.TempDir(), "store")
 	require.NoError(t, os.WriteFile(store, []byte(url+"\n"), 0o600))
 	key := operatorKey(t, p.dirA)
@@ -198,4 +204,58 @@ func TestTwoBridgesOnePostgresWhatRanWhenOneWasKilledIsUnknown(t *testing.T) {
 	require.Empty(t, calls(t, p.dirB, id))
 	again.ends()
 	b.ends()
+}
+
+// Whoever can write to the database can post a yes; it isn't one. What has been signed
+// for another request, or by a key that isn't trusted, isn't either (G34).
+func TestG34_AForgedPostMovesNothing(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	a := p.bridge(p.dirA)
+	at := attached(t, p.dirA)
+	forger, err := approval.OpenPostgres(t.Context(), p.url, approval.PostgresOptions{Home: "a forger"})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, forger.Close()) }()
+	a.move("go", 0.3)
+	at.card()
+	id := callOf(at)
+	var x approval.Share
+	eventually(t, func() bool {
+		x, err = forger.Share(t.Context(), id)
+		return err == nil && x.Nonce != ""
+	}, "the question is open to others")
+
+	stranger, err := signed.NewPrivate(rand.Reader)
+	require.NoError(t, err)
+	st := signed.Statement{
+		Purpose: signed.Approve, Key: stranger.ID(), ID: id, Digest: x.Record.Request.Digest, Nonce: x.Nonce, Expiry: time.Now().Add(time.Minute),
+		Decision: "approve", Params: signed.Params(signed.ShownParam, signed.Shown(x.Record.Request)),
+	}
+	m, err := stranger.Sign(st)
+	require.NoError(t, err)
+	proof := func(statement, signature []byte) []byte {
+		b, err := json.Marshal(map[string][]byte{"statement": statement, "signature": signature})
+		require.NoError(t, err)
+		return b
+	}
+	for what, forged := range map[string][]byte{
+		"nothing": nil, "no statement": []byte("yes"), "no signature": proof(m.Statement, nil), "a stranger's": proof(m.Statement, m.Signature),
+	} {
+		require.NoError(t, forger.Post(t.Context(), approval.Posting{
+			ID: id, Digest: x.Record.Request.Digest, Decision: gate.Approved, By: "operator", Reason: "answered", Proof: forged,
+		}), what)
+		eventually(t, func() bool {
+			now, err := forger.Share(t.Context(), id)
+			return err == nil && now.Posted == 0 && now.Said != ""
+		}, what+" was looked at")
+		now, err := forger.Share(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, gate.RequestPending, now.Record.State, what)
+	}
+	require.Empty(t, calls(t, p.dirA, id))
+	// The question is open all the same, and a person's yes counts.
+	at.answers("y")
+	require.False(t, a.answer("go").Result.IsError)
+	require.Equal(t, 1, ran(t, p.dirA, id))
+	a.ends()
 }
