@@ -29,7 +29,6 @@ const (
 	ReasonDecided    gate.Reason = "answered already"
 	ReasonGone       gate.Reason = "request expired"
 	ReasonForeignKey gate.Reason = "only one's own key"
-	ReasonWaiting    gate.Reason = "enrolment waits for the operator"
 	ReasonInside     gate.Reason = "the bridge failed inside"
 )
 
