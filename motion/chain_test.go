@@ -39,9 +39,9 @@ func (g *rig) mustChain(steps ...step) []gate.Action {
 	return all
 }
 
-// fire restores all steps from their snapshots where the first one starts, as the gate
-// does, and then checks and runs them in their order.
-func (g *rig) fire(steps []step, all []gate.Action) {
+// restored makes all steps again from their snapshots where the first one starts, as the
+// gate does.
+func (g *rig) restored(steps []step, all []gate.Action) []gate.Action {
 	g.t.Helper()
 	again := make([]gate.Action, len(all))
 	for k, act := range all {
@@ -52,7 +52,13 @@ func (g *rig) fire(steps []step, all []gate.Action) {
 		require.Equal(g.t, act.Digest(), again[k].Digest())
 		require.Equal(g.t, act.Card(), again[k].Card())
 	}
-	for k, act := range again {
+	return again
+}
+
+// fire checks and runs steps in their order.
+func (g *rig) fire(all []gate.Action) {
+	g.t.Helper()
+	for k, act := range all {
 		require.NoError(g.t, act.Check(g.t.Context()), "step %d", k)
 		_, err := act.Run(g.t.Context())
 		require.NoError(g.t, err, "step %d", k)
@@ -87,7 +93,7 @@ func TestG14_AStepBeginsWhereTheOneBeforeEnds(t *testing.T) {
 		require.InDeltaSlice(t, m.Trajectory.Start(), r.Trace[0], 0.02)
 		before = m.Trajectory
 	}
-	g.fire(steps, all)
+	g.fire(g.restored(steps, all))
 	require.InDeltaSlice(t, g.model.Home, g.positions(), 0.02)
 }
 
@@ -170,37 +176,40 @@ func TestG14_AChainCarriesWhatItGrips(t *testing.T) {
 	_, r, _ = motion.Planned(all[2])
 	require.Empty(t, r.Held)
 	require.Len(t, r.Moved, 1)
-	g.fire(steps, all)
 
 	// What lies where it was let go of is gripped again there.
-	regrip := newRig(t, o).mustChain(append(steps[:3:3], steps[0])...)
-	_, first, _ := motion.Planned(regrip[0])
-	_, second, _ := motion.Planned(regrip[3])
+	again, err := g.tools["gripper"].(gate.Chained).PrepareAfter(t.Context(), g.call("gripper", steps[0].args), all[:3])
+	require.NoError(t, err)
+	_, first, _ := motion.Planned(all[0])
+	_, second, _ := motion.Planned(again)
 	require.Equal(t, "stick", second.Held)
 	require.InDelta(t, 0, first.HeldPose.P.Sub(second.HeldPose.P).Len(), 2e-3)
 
-	// The same with the stick nudged away before the last step.
-	g = newRig(t, o)
-	all = g.mustChain(steps...)
-	g.fire(steps[:3], all[:3])
+	// A rehearser that can't put bodies elsewhere ends the chain there.
+	other := newRig(t, rigOptions{builtin: "panda", scene: o.scene, rehearser: here{g.reh}})
+	_, err = other.tools["home"].(gate.Chained).PrepareAfter(t.Context(), other.call("home", `{}`), all[:3])
+	requireCode(t, gate.CodeNotSupported, err)
+
+	// Nudged away before the last step, or taken, it is missed; put back it isn't.
+	all = g.restored(steps, all)
+	g.fire(all[:3])
+	var stick robot.Body
 	for _, b := range g.robot.Scene().Bodies {
-		if b.Name != "stick" {
-			continue
+		if b.Name == "stick" {
+			stick = b
 		}
-		require.NoError(t, g.robot.RemoveBody("stick"))
-		b.Pose.P[2] -= 0.005
-		require.NoError(t, g.robot.AddBody(b))
 	}
+	require.NoError(t, g.robot.RemoveBody("stick"))
+	requireCode(t, gate.CodeStartMoved, all[3].Check(t.Context()))
+	nudged := stick
+	nudged.Pose.P[2] -= 0.005
+	require.NoError(t, g.robot.AddBody(nudged))
 	e := requireCode(t, gate.CodeStartMoved, all[3].Check(t.Context()))
 	require.Equal(t, "stick", e.Where)
 	require.InDelta(t, 0.005, e.Value.Value, 1e-3)
 	require.NoError(t, g.robot.RemoveBody("stick"))
-	requireCode(t, gate.CodeStartMoved, all[3].Check(t.Context()))
-
-	// A rehearser that can't put bodies elsewhere ends the chain there.
-	g = newRig(t, rigOptions{builtin: "panda", scene: o.scene, rehearser: here{newRig(t, o).reh}})
-	_, err := g.chain(steps...)
-	requireCode(t, gate.CodeNotSupported, err)
+	require.NoError(t, g.robot.AddBody(stick))
+	g.fire(all[3:])
 }
 
 // here is a Rehearser and nothing else.
@@ -258,5 +267,5 @@ func TestG14_AnActuatorIsSetFromWhereTheStepBeforeLeavesIt(t *testing.T) {
 	all := g.mustChain(steps...)
 	require.Contains(t, factOf(all[2].Card(), "Sets"), "from 1 ")
 	requireCode(t, gate.CodeStartMoved, all[2].Check(t.Context()))
-	g.fire(steps, all)
+	g.fire(g.restored(steps, all))
 }

@@ -41,7 +41,7 @@ func (g *rig) edited(tool, args string, e gate.Edit) (was, is robot.Motion, newA
 // anew.
 func TestG46_AnEditIsTheSameMotionSlowerOrShorter(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, rigOptions{})
+	g, _, _ := newLive(t, rigOptions{})
 	at := g.tipAt(g.positions()).P
 	for tool, args := range map[string]string{
 		"move_joints": `{"positions":{"shoulder_pan":0.5,"wrist_flex":0.3}}`,
@@ -79,7 +79,7 @@ func TestG46_AnEditIsTheSameMotionSlowerOrShorter(t *testing.T) {
 
 func TestG46_ADriveIsEdited(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, rigOptions{builtin: "rover"})
+	g := newRig(t, rigOptions{builtin: "rover", rehearser: &fixed{robot.Rehearsal{Simulator: "x", SamplePeriod: 0.02}}})
 	drive := `{"linear":0.1,"angular":0.1,"duration":6}`
 	was, is, raw := g.edited("drive", drive, gate.Edit{SpeedScale: 0.5})
 	require.JSONEq(t, `{"linear":0.05,"angular":0.05,"duration":6}`, raw)
@@ -95,7 +95,7 @@ func TestG46_ADriveIsEdited(t *testing.T) {
 // What isn't strictly less, or can't be said exactly, is no edit.
 func TestG46_WhatIsNoEdit(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, rigOptions{})
+	g, _, _ := newLive(t, rigOptions{})
 	refused := func(want gate.Code, tool, args string, e gate.Edit) string {
 		t.Helper()
 		call := g.call(tool, args)
@@ -139,7 +139,7 @@ func TestG46_ADetourIsNotCutShort(t *testing.T) {
 	}
 	scene, err := robot.NewScene("post", []robot.Body{post}, nil)
 	require.NoError(t, err)
-	g := newRig(t, rigOptions{scene: scene})
+	g, _, _ := newLive(t, rigOptions{scene: scene})
 	call := g.call("move_joints", pan(0.9))
 	act, err := g.tools["move_joints"].Prepare(t.Context(), call)
 	require.NoError(t, err)

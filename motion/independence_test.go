@@ -70,7 +70,10 @@ const overlap = 4 * collision.DefaultOvershoot
 // colliding plan: it shares no collision code with the planner.
 func TestRehearsalAloneRefusesCollidingPlans(t *testing.T) {
 	t.Parallel()
-	const want = 200
+	want := 200
+	if raceEnabled {
+		want = 40
+	}
 	m, err := builtin.Load("so101")
 	require.NoError(t, err)
 	scene := tableScene(t)
