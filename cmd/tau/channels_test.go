@@ -52,6 +52,26 @@ type remote struct {
 	agent *sdk.ClientSession
 }
 
+// withToken adds MCP's token to each request.
+type withToken struct {
+	base  http.RoundTripper
+	token string
+}
+
+func (b withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return b.base.RoundTrip(r)
+}
+
+// toolReply is the end of a call.
+type toolReply struct {
+	Status string          `json:"status"`
+	Code   string          `json:"code"`
+	Text   string          `json:"text"`
+	Result json.RawMessage `json:"result"`
+}
+
 func startRemote(t *testing.T, dir string, flags ...string) *remote {
 	t.Helper()
 	r := &remote{proc: start(t, nil, append([]string{"robot", "sim", "--clock", "fast", "--data-dir", dir}, flags...)...), dir: dir}
@@ -64,7 +84,7 @@ func startRemote(t *testing.T, dir string, flags ...string) *remote {
 	tr := &http.Transport{}
 	c := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	r.agent, err = c.Connect(t.Context(), &sdk.StreamableClientTransport{
-		Endpoint: url[1], HTTPClient: &http.Client{Transport: bearer{tr, strings.SplitN(string(token), "\n", 2)[0]}}, MaxRetries: -1,
+		Endpoint: url[1], HTTPClient: &http.Client{Transport: withToken{tr, strings.SplitN(string(token), "\n", 2)[0]}}, MaxRetries: -1,
 	}, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = r.agent.Close(); tr.CloseIdleConnections() })
@@ -72,10 +92,10 @@ func startRemote(t *testing.T, dir string, flags ...string) *remote {
 }
 
 // call makes the agent call a tool; what comes of it arrives on the channel.
-func (r *remote) call(tool, args string) <-chan reply {
-	ch := make(chan reply, 1)
+func (r *remote) call(tool, args string) <-chan toolReply {
+	ch := make(chan toolReply, 1)
 	go func() {
-		var a reply
+		var a toolReply
 		res, err := r.agent.CallTool(context.WithoutCancel(r.t.Context()), &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(args)})
 		if err != nil {
 			a.Text = err.Error()
@@ -87,14 +107,14 @@ func (r *remote) call(tool, args string) <-chan reply {
 	return ch
 }
 
-func (r *remote) answer(ch <-chan reply) reply {
+func (r *remote) answer(ch <-chan toolReply) toolReply {
 	r.t.Helper()
 	select {
 	case a := <-ch:
 		return a
 	case <-time.After(patience):
 		r.t.Fatalf("the call doesn't end; stderr:\n%s", r.stderr)
-		return reply{}
+		return toolReply{}
 	}
 }
 
@@ -218,9 +238,9 @@ func TestTelegramThatIsWrongEndsTheStart(t *testing.T) {
 	}
 }
 
-// TestG34_ADeviceIsPairedAndMovesTheArm: the operator's key, a pairing at a terminal, a
+// TestG32_G34_ADeviceIsPairedAndMovesTheArm: the operator's key, a pairing at a terminal, a
 // device that was written from the document, and an arm that moves on its word.
-func TestG34_ADeviceIsPairedAndMovesTheArm(t *testing.T) {
+func TestG32_G34_ADeviceIsPairedAndMovesTheArm(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
 	key := operatorKey(t, dir)
@@ -245,6 +265,20 @@ func TestG34_ADeviceIsPairedAndMovesTheArm(t *testing.T) {
 	}
 	require.Equal(t, 401, ask(d.Request("GET", host, web.Path+"requests", ""), &none))
 	require.Equal(t, "key unknown", none.Error.Reason)
+
+	// MCP's token opens nothing there, and MCP's server serves nothing of it (G32).
+	agents, err := os.ReadFile(filepath.Join(dir, "mcp.token"))
+	require.NoError(t, err)
+	mcpURL := regexp.MustCompile(`MCP at (http://[^/]+)`).FindStringSubmatch(r.stderr.String())[1]
+	for url, want := range map[string]int{"http://" + host + web.Path + "requests": 401, mcpURL + web.Path + "requests": 404} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		require.NoError(t, err)
+		req.Header.Set("Authorization", "Bearer "+strings.SplitN(string(agents), "\n", 2)[0])
+		resp, err := (&http.Client{Transport: tr}).Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, want, resp.StatusCode, url)
+	}
 
 	s := at(t, dir, "approvals", "enrol")
 	s.await("Passphrase of the operator's key")

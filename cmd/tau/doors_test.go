@@ -91,6 +91,11 @@ var doors = []door{
 		reason: "what an agent can reach never sees an interface that can approve",
 	},
 	{
+		name: "channels elsewhere", from: []string{"gate/approver/telegram/...", "gate/approver/web/..."},
+		to:     []string{"gate/mcp/...", "gate/mount/...", "gate/approval/...", "gate/lane/...", "gate/events/..."},
+		reason: "a channel hands in a word and a stop; it serves no agent and runs nothing",
+	},
+	{
 		name: "tests only", from: []string{"..."},
 		notIn:  testOnly,
 		to:     testOnly,
@@ -239,6 +244,7 @@ func TestEveryDoorIsSeenOpen(t *testing.T) {
 		{edges{"motion": {"sim"}}, "the planner"},
 		{edges{"gate/mcp": {"gate/approver/terminal"}}, "agent-facing"},
 		{edges{"cmd/tau/internal/script": {"gate/approval"}}, "agent-facing"},
+		{edges{"gate/approver/web": {"gate/mcp"}}, "channels elsewhere"},
 		{edges{"cmd/tau/internal/bridge": {"gate/gatetest"}}, "tests only"},
 		{edges{"sim": {"cmd/tau"}}, "only main wires"},
 		{edges{"cmd/tau": {"go.bug.st/serial"}}, "serial ports"},
