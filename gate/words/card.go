@@ -1,5 +1,7 @@
 package words
 
+import "strings"
+
 // The labels of a card, for every channel. The English ones are GATE.md's (G30).
 
 // CardNeeded is a card's first line.
@@ -102,15 +104,27 @@ func (l Lang) FactEndsAt() string { return l.pick("Ends at", "Bittiği yer") }
 func (l Lang) FactGrip() string { return l.pick("Grip", "Kavrama") }
 
 // Fact returns the label of a fact in the language, which label is in English; one
-// that isn't known stays as it is.
+// that isn't known stays as it is. That of a routine's step may have its number in
+// front, as in "2. Moves".
 func Fact(l Lang, label string) string {
+	if n, rest, ok := strings.Cut(label, ". "); ok && isNumber(n) {
+		return n + ". " + Fact(l, rest)
+	}
+	if n, ok := strings.CutPrefix(label, "Step "); ok && isNumber(n) {
+		return l.FactStep(n)
+	}
 	for _, f := range [...]func(Lang) string{
 		Lang.FactMoves, Lang.FactRehearsed, Lang.FactTopSpeed, Lang.FactTopEffort,
 		Lang.FactClearance, Lang.FactEndsAt, Lang.FactGrip,
+		Lang.FactPermits, Lang.FactGrantedBefore, Lang.FactReasonGiven, Lang.FactHolds, Lang.FactRoutine, Lang.FactFired,
 	} {
 		if f(English) == label {
 			return f(l)
 		}
 	}
 	return label
+}
+
+func isNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
 }

@@ -66,3 +66,13 @@ func TestParse(t *testing.T) {
 	_, ok := Parse("de")
 	require.False(t, ok)
 }
+
+func TestG53_ALabelOfARoutinesStepIsTheStepsOwn(t *testing.T) {
+	for label, want := range map[string]string{
+		"Moves": "Hareket", "2. Moves": "2. Hareket", "12. Ends at": "12. Bittiği yer", "Step 3": "3. adım", "Permits": "İzin verdiği",
+		"2. Of its own": "2. Of its own", "Step by step": "Step by step", ". Moves": ". Moves", "Of its own": "Of its own",
+	} {
+		require.Equal(t, want, Fact(Turkish, label))
+		require.Equal(t, label, Fact(English, label))
+	}
+}
