@@ -138,7 +138,7 @@ func (g *Gate) alone(ctx context.Context, c *call, bad error) error {
 	if bad != nil || len(g.hooks.batch) == 0 {
 		return bad
 	}
-	err, why := g.beforeBatch(ctx, []*call{c}, func(int) bool { return false })
+	why, err := g.beforeBatch(ctx, []*call{c}, func(int) bool { return false })
 	if err != nil {
 		return c.because(why, err)
 	}
@@ -288,7 +288,7 @@ func (g *Gate) decideBatch(x *batch) {
 		return
 	}
 	if len(g.hooks.batch) > 0 {
-		x.err, x.why = g.beforeBatch(g.root, calls, func(i int) bool { return members[i].bad != nil || members[i].err != nil })
+		x.why, x.err = g.beforeBatch(g.root, calls, func(i int) bool { return members[i].bad != nil || members[i].err != nil })
 	}
 }
 
@@ -309,7 +309,7 @@ func (m *member) leave() bool {
 }
 
 // beforeBatch asks the before-batch hooks about a step, once.
-func (g *Gate) beforeBatch(ctx context.Context, calls []*call, refused func(int) bool) (_ error, why string) {
+func (g *Gate) beforeBatch(ctx context.Context, calls []*call, refused func(int) bool) (why string, _ error) {
 	first := calls[0]
 	for _, h := range g.hooks.batch {
 		s := Step{Session: first.session, Principal: first.inv.Principal, Origin: first.inv.Origin, Turn: first.inv.Turn}
@@ -322,13 +322,13 @@ func (g *Gate) beforeBatch(ctx context.Context, calls []*call, refused func(int)
 		}
 		refuse, err := guard(h.Name, func() (*Error, error) { return h.BeforeBatch(ctx, s) })
 		if err != nil {
-			return g.hookFailed(first, h, err), failedReason(h)
+			return failedReason(h), g.hookFailed(first, h, err)
 		}
 		if refuse != nil {
-			return hookRefusal(refuse, "this step"), "hook " + h.Name
+			return "hook " + h.Name, hookRefusal(refuse, "this step")
 		}
 	}
-	return nil, ""
+	return "", nil
 }
 
 // settle fixes whether the member is physical, once its hooks have had their say.

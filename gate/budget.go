@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 )
@@ -204,9 +205,13 @@ func (g *Gate) endTurns(c *call, a Answer) Answer {
 	return a
 }
 
+// joinText puts a sentence behind a text that may not end in one.
 func joinText(a, b string) string {
-	if a == "" {
+	switch {
+	case a == "":
 		return b
+	case strings.ContainsAny(a[len(a)-1:], ".!?"):
+		return a + " " + b
 	}
-	return a + " " + b
+	return a + ". " + b
 }

@@ -137,7 +137,7 @@ func TestG24_ASessionsBudgetIsNeverFreshAgain(t *testing.T) {
 		defer r.close()
 		require.Empty(t, r.Call(t.Context(), named("one", "echo", `{}`)).Code)
 		a := r.Call(t.Context(), named("two", "echo", `{}`))
-		require.Equal(t, "echo The budget of this session is used up: 2 of 2 calls. Further calls of this session are refused: tell the user now.", a.Text)
+		require.Equal(t, "echo. The budget of this session is used up: 2 of 2 calls. Further calls of this session are refused: tell the user now.", a.Text)
 		time.Sleep(24 * time.Hour)
 		b := r.Call(t.Context(), named("three", "echo", `{}`))
 		require.Equal(t, gate.CodeRateLimited, b.Code)

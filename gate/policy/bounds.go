@@ -82,24 +82,24 @@ func (p *Policy) beforeCall(_ context.Context, c gate.HookCall) (gate.Change, er
 		return gate.Change{}, err
 	}
 	for i := range rules {
-		if refuse := rules[i].check(args); refuse != nil {
-			return gate.Change{Refuse: refuse}, nil
+		if c := rules[i].check(args); c.Refuse != nil {
+			return c, nil
 		}
 	}
 	return gate.Change{}, nil
 }
 
-// check returns why the arguments are refused.
-func (r *rule) check(args *node) (refuse *gate.Error) {
+// check refuses the arguments that are beyond the bound.
+func (r *rule) check(args *node) (out gate.Change) {
 	note := func(e *gate.Error) {
-		if refuse == nil {
-			refuse = e
+		if out.Refuse == nil {
+			out.Refuse = e
 		}
 	}
 	args.find(r.path,
 		func(at []string, v *node) { note(r.bound.check(strings.Join(at, "."), v, r.leaf().Unit)) },
 		func(depth int) { note(r.absent(depth)) })
-	return refuse
+	return out
 }
 
 func (r *rule) leaf() *gate.Schema { return r.places[len(r.places)-1].schema }

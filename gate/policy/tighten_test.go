@@ -89,7 +89,6 @@ type bench struct {
 	person *person
 	events *events
 	ran    []string
-	specs  []gate.Spec
 	now    time.Time
 }
 

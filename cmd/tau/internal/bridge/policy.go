@@ -6,6 +6,9 @@ import (
 	"github.com/tau-robot/tau/robot"
 )
 
+// inSettings is where an error is that the operator's settings are to blame for.
+const inSettings = "settings"
+
 // applyPolicy holds the operator's policy against the tools that there will be, and
 // hands it to the gate that is about to be made.
 func applyPolicy(s policy.Section, cfg *gate.Config) error {
@@ -14,7 +17,7 @@ func applyPolicy(s policy.Section, cfg *gate.Config) error {
 		err = p.Apply(cfg)
 	}
 	if err != nil {
-		return robot.Errf(robot.CodeInvalidArgument, "settings", "%w", err)
+		return &robot.Error{Code: robot.CodeInvalidArgument, Where: inSettings, Text: err.Error(), Err: err}
 	}
 	return nil
 }

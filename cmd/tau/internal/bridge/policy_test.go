@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/cmd/tau/internal/settings"
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/robot"
@@ -76,4 +77,18 @@ func TestAPolicyAboutWhatIsntThereIsAnErrorOfTheFile(t *testing.T) {
 		require.ErrorAs(t, err, &bad)
 		require.Equal(t, robot.CodeInvalidArgument, bad.Code)
 	}
+}
+
+func TestAPolicyThatIsWrongIsAUsageErrorThatSaysWhereToLook(t *testing.T) {
+	s := setup(t)
+	var err error
+	s.Settings, err = settings.Parse("settings.toml", []byte("[policy]\nallow = [\"mvoe\"]"))
+	require.NoError(t, err)
+	r := &run{}
+	_, err = r.start(func() (*Host, error) { return Start(s) })
+	require.ErrorContains(t, err, `--settings: policy.allow[0] = "mvoe": there is no such tool; there are call_status,`)
+	var e *exit.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, exit.Usage, e.Status)
+	require.Equal(t, "tau robot tools", e.See)
 }

@@ -103,6 +103,8 @@ func (r *run) start(begin func() (*Host, error)) (*Host, error) {
 			switch {
 			case errors.As(s.err, &own):
 				return nil, own
+			case errors.As(s.err, &bad) && bad.Code == robot.CodeInvalidArgument && bad.Where == inSettings:
+				return nil, exit.Filef("tau robot tools", "--settings: %w", bad.Err) // a rule about what isn't there
 			case errors.As(s.err, &bad) && bad.Code == robot.CodeInvalidArgument:
 				return nil, exit.Filef("", "%w", s.err) // robot, scene or faults can't be simulated or planned for
 			case s.err != nil:
