@@ -24,6 +24,7 @@ func TestG10_AnAnswerElsewhereTakesTheButtonsAwayAndWaitsForNothing(t *testing.T
 		step.Do = func(context.Context, gate.Request) { <-shown }
 		q := r.ask(deskOf(gatetest.Script(t, step), r.c), request("c1"))
 		r.api.Card(home)
+		synctest.Wait() // it is known to be there
 		// Telegram hangs from now on: the answer given elsewhere mustn't.
 		r.api.Fault("editMessageText", hang)
 		close(shown)

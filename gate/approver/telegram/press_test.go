@@ -1,6 +1,7 @@
 package telegram_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -110,6 +111,8 @@ func TestCase59_WithoutAnAnswerTheButtonsGoAfterFiveMinutes(t *testing.T) {
 		time.Sleep(5*time.Minute - time.Second)
 		q.still(t)
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Len(t, q.word, 1, "the time is over")
 		require.Equal(t, gate.Word{Decision: gate.TimedOut, Reason: telegram.ReasonTimeout}, q.end())
 		r.api.Wait("the end of the card", func() bool { return len(r.api.Open()) == 0 })
 		require.Contains(t, r.api.Messages()[0].Text, "nobody answered here in time")
@@ -154,15 +157,28 @@ func TestG10_HowAQuestionEndsElsewhereIsSaidUnderItsCard(t *testing.T) {
 	}
 }
 
-func TestG9_APressAfterTheQuestionEndedIsNoWord(t *testing.T) {
+// over is a context that has ended and hasn't said so yet: what Decide finds when a press
+// and the end of the question come together.
+type over struct{ context.Context }
+
+func (over) Done() <-chan struct{} { return nil }
+func (over) Err() error            { return context.Canceled }
+
+func TestG9_APressThatComesWithTheEndOfTheQuestionIsNoWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t)
-		q := r.ask(r.c, request("c1"))
+		q := &asked{t: t, word: make(chan gate.Word, 1)}
+		go func() {
+			w, err := r.c.Decide(over{t.Context()}, request("c1"))
+			if err == nil {
+				q.word <- w
+			}
+		}()
 		m := r.api.Card(home)
 		time.Sleep(time.Second)
-		// Both are there when Decide looks, whichever it looks at first.
 		r.api.Press(ada, m, "Approve")
-		q.stop(gate.Errf(gate.CodeStopped, "", "a stop"))
-		require.NotEqual(t, gate.Approved, q.end().Decision)
+		require.Equal(t, gate.Word{Decision: gate.Rejected, Reason: telegram.ReasonWithdrawn}, q.end())
+		r.api.Wait("the end of the card", func() bool { return len(r.api.Open()) == 0 })
+		require.Contains(t, r.api.Messages()[0].Text, "Nothing was approved")
 	})
 }

@@ -94,6 +94,7 @@ func TestStrangersAreNotAnswered(t *testing.T) {
 			r.api.Say(1000+i, mallory, "/estop")
 		}
 		r.api.Say(group, mallory, "/stop")
+		r.api.Say(999, ada, "/stop") // a chat that isn't listed
 		r.api.Push(`"message":{"message_id":1,"date":1,"chat":{"id":100},"text":"/stop"}`)
 		r.api.Push(`"message":{"message_id":1,"date":1,"from":{"id":1,"is_bot":true},"chat":{"id":100},"text":"/stop"}`)
 		r.api.Say(home, ada, "/status")

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -165,6 +166,47 @@ func TestG10_AnExpiredRequestIsNotApproved(t *testing.T) {
 		require.Equal(t, 410, a.status)
 		require.Equal(t, "request expired", a.reason())
 		q.still(t, "an expired request")
+	})
+}
+
+// over is a context that has ended and hasn't said so yet: what Decide finds when a
+// decision and the end of the question come together.
+type over struct{ context.Context }
+
+func (over) Done() <-chan struct{} { return nil }
+func (over) Err() error            { return context.Canceled }
+
+func TestG9_ADecisionThatComesWithTheEndOfTheQuestionIsNoWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		word := make(chan gate.Word, 1)
+		go func() {
+			w, err := r.s.Decide(over{t.Context()}, request("c1"))
+			if err == nil {
+				word <- w
+			}
+		}()
+		synctest.Wait()
+		require.Equal(t, 200, r.do(post(web.Path+"decide", r.dev.Decision(r.dev.Statement(r.show(r.dev, "c1"), "approve")))).status)
+		require.Equal(t, gate.Word{Decision: gate.Rejected, Reason: web.ReasonWithdrawn}, <-word)
+	})
+}
+
+func TestG49_TheCardSaysThatTheCallerHasGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.s.Notice("c1", gate.Notice{Kind: gate.CallerGone}) // nothing is open
+		r.ask(r.s, request("c1"))
+		synctest.Wait()
+		require.Empty(t, r.show(r.dev, "c1").Notices)
+		version := r.do(r.dev.request("GET", web.Path+"requests", "")).body["version"]
+		r.s.Notice("c1", gate.Notice{Kind: gate.CallerGone, Text: "the client\x1b left"})
+		r.s.Notice("c1", gate.Notice{Kind: gate.CantEdit})
+		r.s.Notice("c1", gate.Notice{Kind: gate.CallerBack})
+		got := r.show(r.dev, "c1").Notices
+		require.Len(t, got, 2)
+		require.Contains(t, got[0], `has gone (the client\u{1b} left)`)
+		require.NotEqual(t, version, r.do(r.dev.request("GET", web.Path+"requests", "")).body["version"], "whoever waits for a change is told")
 	})
 }
 
