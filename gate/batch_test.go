@@ -154,9 +154,9 @@ func TestG23_AnIncompleteBatchIsRefusedAndNeverRuns(t *testing.T) {
 
 func TestG23_CallsThatDontAgreeRefuseTheBatch(t *testing.T) {
 	for what, calls := range map[string][]gate.Invocation{
-		"sizes":      {one("b", 2, 1, "echo", `{}`), one("b", 3, 2, "move", `{}`)},
-		"places":     {one("b", 3, 1, "echo", `{}`), one("b", 3, 1, "move", `{}`)},
-		"some place": {one("b", 3, 1, "move", `{}`), one("b", 3, 0, "echo", `{}`)},
+		"its calls name different sizes":              {one("b", 2, 1, "echo", `{}`), one("b", 3, 2, "move", `{}`)},
+		"two of its calls have place 1":               {one("b", 3, 1, "echo", `{}`), one("b", 3, 1, "move", `{}`)},
+		"some of its calls name a place and some don": {one("b", 3, 1, "move", `{}`), one("b", 3, 0, "echo", `{}`)},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -164,6 +164,7 @@ func TestG23_CallsThatDontAgreeRefuseTheBatch(t *testing.T) {
 				defer r.close()
 				for _, a := range r.all(calls...) {
 					require.Equal(t, gate.CodeInvalidArgument, a.Code)
+					require.Contains(t, a.Text, what)
 					require.Contains(t, a.Text, "none of it was run")
 				}
 				require.Zero(t, r.arm.prepared.Load())
