@@ -72,11 +72,12 @@ type session struct {
 	news chan struct{} // something below has changed
 
 	mu       sync.Mutex
-	open     []question      // what the bridge has open, and other bridges of its database, in order of coming
-	ended    string          // how the last one ended, for whoever was looking at it
-	answered map[string]bool // the calls that were answered here, and aren't shown again
-	told     map[string]bool // the calls that were said to be open in this connection
-	seen     bool            // the bridge has said all that is open
+	open     []question         // what the bridge has open, and other bridges of its database, in order of coming
+	ended    string             // how the last one ended, for whoever was looking at it
+	answered map[string]bool    // the calls that were answered here, and aren't shown again
+	told     map[string]bool    // the calls that were said to be open in this connection
+	seen     bool               // the bridge has said all that is open
+	asking   *terminal.Approver // at the open card
 	greeted  bool
 	stopping bool // stop or estop was typed at the card
 	approved bool
@@ -124,6 +125,15 @@ func (s *session) follow(ctx context.Context) error {
 
 // take takes one event in.
 func (s *session) take(e control.Event) {
+	if e.Kind == "notice" {
+		s.mu.Lock()
+		approver := s.asking
+		s.mu.Unlock()
+		if e.Notice != nil && approver != nil { // outside of the lock: it writes to the terminal
+			approver.Notice(e.CallID, gate.Notice(*e.Notice))
+		}
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.tell()
@@ -282,10 +292,11 @@ func (s *session) ask(ctx context.Context, p *prompt.Prompt, req gate.Request, s
 			}
 		}
 	})
+	approver := terminal.New(&console{Console: p, note: s.note})
 	s.mu.Lock()
-	s.stopping = false
+	s.stopping, s.asking = false, approver
 	s.mu.Unlock()
-	w, err := terminal.New(&console{Console: p, note: s.note}).Decide(qctx, req)
+	w, err := approver.Decide(qctx, req)
 	close(stop)
 	watching.Wait()
 	s.tell() // what the watch may have taken
@@ -418,6 +429,13 @@ func (c *console) OpenCard(ctx context.Context, card, question string) (terminal
 		return nil, err
 	}
 	return &view{v, c.note}, nil
+}
+
+// Note writes a line into the card, where the terminal can.
+func (v *view) Note(line string) {
+	if to, ok := v.View.(interface{ Note(string) }); ok {
+		to.Note(line)
+	}
 }
 
 // Close implements terminal.View.

@@ -166,6 +166,7 @@ func (s socket) Watch(ctx context.Context, say func(control.Reply) error) (contr
 		return control.Reply{}, err
 	}
 	said := map[string]string{} // the nonce of what has been told as open, by call
+	notices := map[string]int{} // how many of a question's have been told
 	current := false
 	for {
 		changed := d.Changed() // before the look, so that no change is missed
@@ -174,10 +175,20 @@ func (s socket) Watch(ctx context.Context, say func(control.Reply) error) (contr
 		for _, q := range s.questions() {
 			id := q.Request.CallID
 			open[id] = said[id] == "" || said[id] == q.Nonce
-			if said[id] == q.Nonce || !open[id] {
+			if !open[id] {
 				continue
 			}
-			said[id] = q.Nonce
+			if said[id] == q.Nonce {
+				for _, n := range q.Request.Notices[min(notices[id], len(q.Request.Notices)):] {
+					notices[id]++
+					note := control.Notice(n)
+					if err := tell(control.Event{Kind: "notice", CallID: id, Notice: &note}); err != nil {
+						return control.Reply{}, err
+					}
+				}
+				continue
+			}
+			said[id], notices[id] = q.Nonce, len(q.Request.Notices)
 			i := control.ItemOf(q.Request)
 			i.Open = true
 			if err := tell(control.Event{Kind: "open", Request: &i, CallID: id}); err != nil {
@@ -190,6 +201,7 @@ func (s socket) Watch(ctx context.Context, say func(control.Reply) error) (contr
 				continue
 			}
 			delete(said, id)
+			delete(notices, id)
 			again = true // it may be asked again, with another nonce
 			soon, cancel := context.WithTimeout(ctx, outcomeWait)
 			o := s.h.operator.outcomes.wait(soon, id)

@@ -218,6 +218,9 @@ func TestWhoeverWatchesIsToldOfEachQuestion(t *testing.T) {
 		got, ok := e.Request.Request()
 		require.True(t, ok)
 		require.Equal(t, signed.Shown(req), signed.Shown(got), "what comes over the socket is the whole card")
+		h.operator.desk.Notice(req.CallID, gate.Notice{Kind: gate.CallerGone, Text: "lost"})
+		e = <-events
+		require.Equal(t, control.Event{Kind: "notice", CallID: req.CallID, Notice: &control.Notice{Kind: gate.CallerGone, Text: "lost"}}, e)
 		do(req)
 		e = <-events
 		require.Equal(t, "closed", e.Kind)

@@ -45,15 +45,26 @@ type Item struct {
 	Decider   string            `json:"decider,omitempty"`
 	Open      bool              `json:"open"`             // it is the question that is asked now
 	Bridge    string            `json:"bridge,omitempty"` // the other bridge that asks it; "": this one
+	Notices   []Notice          `json:"notices,omitempty"`
+}
+
+// Notice is a gate.Notice.
+type Notice struct {
+	Kind gate.NoticeKind `json:"kind"`
+	Text string          `json:"text,omitempty"`
 }
 
 // ItemOf tells a request.
 func ItemOf(r gate.Request) Item {
-	return Item{
+	i := Item{
 		CallID: r.CallID, Tool: r.Tool, Tier: r.Tier.Number(), Args: string(r.Args), Effect: r.Effect,
 		Session: r.Session, Principal: r.Principal, Origin: r.Origin, Digest: hex.EncodeToString(r.Digest[:]),
 		Card: r.Card.Clone(), Asked: r.Asked, Expires: r.Expiry,
 	}
+	for _, n := range r.Notices {
+		i.Notices = append(i.Notices, Notice(n))
+	}
+	return i
 }
 
 // Request returns the request that an item tells; false: it isn't one.
@@ -72,6 +83,9 @@ func (i Item) Request() (gate.Request, bool) {
 		return gate.Request{}, false
 	}
 	copy(r.Digest[:], b)
+	for _, n := range i.Notices {
+		r.Notices = append(r.Notices, gate.Notice(n))
+	}
 	return r, true
 }
 
@@ -84,14 +98,15 @@ type Challenge struct {
 
 // Event is a change of the open question.
 type Event struct {
-	// Kind is "open" or "closed"; "attached" comes first, and "current" once all that was
-	// open then has been told.
-	Kind    string `json:"kind"`
-	Request *Item  `json:"request,omitempty"` // of open
-	CallID  string `json:"call_id,omitempty"` // of closed
-	How     string `json:"how,omitempty"`     // of closed: "approved", "rejected", "timeout", "withdrawn", "stopped"; "": not known
-	By      string `json:"by,omitempty"`
-	Text    string `json:"text,omitempty"`
+	// Kind is "open", "notice" or "closed"; "attached" comes first, and "current" once all
+	// that was open then has been told.
+	Kind    string  `json:"kind"`
+	Request *Item   `json:"request,omitempty"` // of open
+	CallID  string  `json:"call_id,omitempty"` // of open, notice and closed
+	Notice  *Notice `json:"notice,omitempty"`  // of notice
+	How     string  `json:"how,omitempty"`     // of closed: "approved", "rejected", "timeout", "withdrawn", "stopped"; "": not known
+	By      string  `json:"by,omitempty"`
+	Text    string  `json:"text,omitempty"`
 }
 
 // Grant is a grant as it is told.

@@ -265,7 +265,7 @@ func TestAnItemIsTheRequestItTells(t *testing.T) {
 		CallID: "0123456789abcdef0123456789abcdef", Tool: "home", Tier: gate.TierPhysical, Args: json.RawMessage(`{"a":"<&>"}`), Effect: "e",
 		Session: gate.Session{Name: "s", Mode: gate.ModeReal, Backend: "b", OptIn: "o"}, Principal: "p", Origin: "m",
 		Digest: [32]byte{1, 31: 2}, Card: gate.Card{Facts: []gate.Fact{{Label: "l", Text: "\u202e"}}, Assumed: []string{"x"}, Data: json.RawMessage(`{"d":1}`)},
-		Asked: at, Expiry: at.Add(time.Minute),
+		Asked: at, Expiry: at.Add(time.Minute), Notices: []gate.Notice{{Kind: gate.CallerGone, Text: "away"}},
 	}
 	b, err := json.Marshal(ItemOf(req))
 	require.NoError(t, err)
