@@ -53,10 +53,12 @@ func (c *Channel) Run(ctx context.Context) error {
 	err := c.poll(ctx)
 	c.finish()
 	<-replied
-	if ctx.Err() != nil {
-		return nil
+	select {
+	case <-ctx.Done():
+		return nil // as it was told to
+	default:
+		return err
 	}
-	return err
 }
 
 // answer sends what is queued, one after the other.

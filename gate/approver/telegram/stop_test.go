@@ -16,7 +16,7 @@ import (
 
 func TestG6_StopsFromAListedChatActAtOnce(t *testing.T) {
 	for text, want := range map[string]string{
-		"/stop": "stop||telegram:1", "/estop": "estop||telegram:1", "/STOP  now, please ": "stop|now, please|telegram:1", "\n/estop": "estop||telegram:1",
+		"/stop": "stop||telegram:1", "/estop": "estop||telegram:1", "/STOP" + "  now, please ": "stop|now, please|telegram:1", "\n/estop": "estop||telegram:1",
 		"/stop@tau_test_bot": "stop||telegram:1", "/estop@other": "estop||telegram:1", "/stop\nreason": "stop|reason|telegram:1",
 	} {
 		t.Run(text, func(t *testing.T) {
