@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -259,19 +260,20 @@ func TestCase57_WhatWasTypedWhileTheCardWasWrittenDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sit(t, 80, 24, Options{}, Bridge{})
 		s.tty.mu.Lock()
-		s.tty.early = func() {
-			if strings.Contains(s.tty.String(), "Approval needed") {
-				s.tty.mu.Lock()
-				s.tty.chunks = append(s.tty.chunks, []byte("y")) // without waking the reader
-				s.tty.mu.Unlock()
-			}
-		}
+		s.tty.early = sync.OnceFunc(func() {
+			s.tty.mu.Lock()
+			s.tty.chunks = append(s.tty.chunks, []byte("y")) // without waking the reader
+			s.tty.mu.Unlock()
+		})
 		s.tty.mu.Unlock()
 		s.ask(t.Context(), request())
 		s.tty.mu.Lock()
 		s.tty.early = nil
 		s.tty.mu.Unlock()
 		time.Sleep(2 * time.Second)
+		s.settle()
+		s.open()
+		s.tty.typed("x") // now the reader comes, late
 		s.settle()
 		s.open()
 		require.NoError(t, s.leave())
