@@ -213,7 +213,7 @@ func (x *firing) Run(ctx context.Context) (Result, error) {
 	moved, status := false, StatusOK
 	for i, s := range x.steps {
 		x.of.Progress(fmt.Sprintf("step %d of %d: %s", i+1, len(x.steps), s.Tool))
-		a, ran, err := x.runStep(ctx, i, s)
+		a, ran, err := x.runStep(ctx, s)
 		steps = append(steps, stepResult{a.CallID, a.Tool, a.Status, a.Code, a.Text, a.Result})
 		moved = moved || ran
 		if status = a.Status; status != StatusOK {
@@ -257,7 +257,7 @@ func (x *firing) result(steps []stepResult, failed error, status Status, moved b
 
 // runStep checks one step as any action is before it begins, and runs it. ran is true
 // once its Run was called.
-func (x *firing) runStep(ctx context.Context, i int, s *routineStep) (a Answer, ran bool, err error) {
+func (x *firing) runStep(ctx context.Context, s *routineStep) (a Answer, ran bool, err error) {
 	g := x.g
 	c := &call{
 		g: g, entry: s.entry, start: g.cfg.Now(), args: s.Args, session: x.of.Session, epoch: x.of.Epoch, approval: ApprovalExempt,
@@ -265,7 +265,7 @@ func (x *firing) runStep(ctx context.Context, i int, s *routineStep) (a Answer, 
 		fired: &firedBy{routine: x.r.Name, card: x.r.ID, partOf: x.of.ID},
 	}
 	if c.id, err = newID(g.cfg.Rand); err == nil {
-		err = x.mayBegin(ctx, c, i, s)
+		err = x.mayBegin(ctx, c, s)
 	}
 	if err == nil {
 		err = g.logReady()
@@ -288,7 +288,7 @@ func (x *firing) runStep(ctx context.Context, i int, s *routineStep) (a Answer, 
 }
 
 // mayBegin says why a step doesn't begin.
-func (x *firing) mayBegin(ctx context.Context, c *call, i int, s *routineStep) error {
+func (x *firing) mayBegin(ctx context.Context, c *call, s *routineStep) error {
 	g := x.g
 	if ctx.Err() != nil {
 		return ended(ctx)

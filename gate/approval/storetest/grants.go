@@ -217,8 +217,8 @@ func (x *suite) routine(id, name string) gate.Routine {
 	}
 }
 
-func (x *suite) find(name string) (gate.Routine, error) {
-	return x.s.Routine(ctx(x), "s", "p", name, x.clock.Now())
+func (x *suite) find() (gate.Routine, error) {
+	return x.s.Routine(ctx(x), "s", "p", "wave", x.clock.Now())
 }
 
 // routines: what is stored is what is found; a name is one routine's at a time.
@@ -227,11 +227,11 @@ func (x *suite) routines() {
 	in := a.Clone()
 	require.NoError(x, x.s.AddRoutine(ctx(x), in))
 	in.Snapshot[0] = 'X'
-	got, err := x.find("wave")
+	got, err := x.find()
 	require.NoError(x, err)
 	require.Equal(x, a, got)
 	got.Snapshot[0] = 'X'
-	got, err = x.find("wave")
+	got, err = x.find()
 	require.NoError(x, err)
 	require.Equal(x, a, got, "the store keeps copies and hands out copies")
 
@@ -266,7 +266,7 @@ func (x *suite) routines() {
 		require.NoError(x, err)
 		require.False(x, ended)
 	}
-	_, err = x.find("wave")
+	_, err = x.find()
 	code(x, err, gate.CodeNotApproved)
 	code(x, x.s.Fire(ctx(x), "1", 0, x.clock.Now()), gate.CodeNotApproved)
 	code(x, x.s.AddRoutine(ctx(x), x.routine("1", "wave")), gate.CodeInvalidArgument)
@@ -307,7 +307,7 @@ func (x *suite) firings() {
 		}
 		wg.Wait()
 		require.EqualValues(x, 1, won.Load())
-		got, err := x.find("wave")
+		got, err := x.find()
 		require.NoError(x, err)
 		require.Equal(x, n+1, got.Fired)
 	}
@@ -316,7 +316,7 @@ func (x *suite) firings() {
 	code(x, x.s.Fire(ctx(x), "nobody", 0, now), gate.CodeNotApproved)
 	if x.reopen() {
 		code(x, x.s.Fire(ctx(x), "1", 3, now), gate.CodeNotApproved)
-		got, err := x.find("wave")
+		got, err := x.find()
 		require.NoError(x, err)
 		require.Equal(x, 3, got.Fired, "a firing that was counted stays so")
 	}
@@ -331,7 +331,7 @@ func (x *suite) routineClocks() {
 	gone := func(id string) {
 		x.Helper()
 		code(x, x.s.Fire(ctx(x), id, 0, x.clock.Now()), gate.CodeNotApproved)
-		_, err := x.find("wave")
+		_, err := x.find()
 		code(x, err, gate.CodeNotApproved)
 		list, err := x.s.Routines.Routines(ctx(x), x.clock.Now())
 		require.NoError(x, err)
@@ -342,7 +342,7 @@ func (x *suite) routineClocks() {
 	}
 	in("1")
 	x.clock.Advance(grantTTL - 1)
-	_, err := x.find("wave")
+	_, err := x.find()
 	require.NoError(x, err)
 	x.clock.Advance(1)
 	gone("1")
