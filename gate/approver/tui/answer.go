@@ -87,7 +87,7 @@ func (m *model) less(k key, e gate.Edit) {
 // yes says a word that isn't a no, if it comes from a key that counts.
 func (m *model) yes(k key, w gate.Word) {
 	l := m.t.o.Lang
-	why := ""
+	var why string
 	switch q := m.question; {
 	case k.pasted:
 		why = l.TUIPasted()

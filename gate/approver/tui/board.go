@@ -113,19 +113,18 @@ func (b *board) take(q *question) {
 }
 
 // answer gives a question its word, unless it has one or is over.
-func (b *board) answer(q *question, w gate.Word) bool {
+func (b *board) answer(q *question, w gate.Word) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.answerLocked(q, w)
+	b.answerLocked(q, w)
 }
 
-func (b *board) answerLocked(q *question, w gate.Word) bool {
+func (b *board) answerLocked(q *question, w gate.Word) {
 	if q == nil || q.said || b.question != q {
-		return false
+		return
 	}
 	q.said = true
 	q.word <- w // has room for the one
-	return true
 }
 
 // refuse answers the open question, if there is one, with what isn't a yes.

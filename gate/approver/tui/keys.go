@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -74,7 +75,7 @@ func (d *decoder) feed(chunk []byte, at time.Time) []key {
 		keys = append(keys, key{kind: keyOther, at: at})
 		d.held = d.held[:0]
 	}
-	buf := append(d.held, chunk...)
+	buf := slices.Concat(d.held, chunk)
 	d.held = nil
 	for len(buf) > 0 {
 		k, n := d.next(buf)

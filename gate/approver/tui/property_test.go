@@ -19,9 +19,6 @@ import (
 // terminal, without a break and at the size that it has, and what was typed when.
 type witness struct {
 	since time.Time // the end of the card has been there; zero: it isn't
-	last  time.Time // something was typed last
-	yes   bool      // the last thing typed could approve
-	focus bool
 }
 
 // look is called at each moment that anything could have changed.
@@ -105,8 +102,8 @@ func session(t *testing.T, assumed int, steps []string) string {
 			if strings.Contains(step, pasteBegin) {
 				pasting = true
 			}
-			lawful = alone && shown && !pasting && len(step) == 1 && strings.Contains("yeY ", step)
-			edits = alone && shown && !pasting && len(step) == 1 && strings.Contains("-<", step)
+			lawful = alone && shown && !pasting && len(step) == 1 && strings.ContainsAny(step, "yeY ")
+			edits = alone && shown && !pasting && len(step) == 1 && strings.ContainsAny(step, "-<")
 			if strings.Contains(step, pasteEnd) {
 				pasting = false
 			}

@@ -4,6 +4,7 @@
 package tuitest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -126,7 +127,7 @@ func (s *Screen) Unknown() []string {
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	buf := append(s.held, p...)
+	buf := slices.Concat(s.held, p)
 	s.held = nil
 	for len(buf) > 0 {
 		n := s.step(buf)
