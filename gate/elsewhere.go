@@ -2,17 +2,15 @@ package gate
 
 import "time"
 
-// sessionOf looks at the session of a stored request: whether it is what could be asked
-// for now, and whether it is there at all in this run. One that isn't opted in is there.
-func (g *Gate) sessionOf(q Request) (ready, here bool) {
-	s, err := g.session(q.Session.Name)
+// here reports whether the session of a stored request is there at all in this run. One
+// that isn't opted in is there, and one that isn't what the card said, too.
+func (g *Gate) here(q Request) bool {
+	_, err := g.session(q.Session.Name)
 	switch CodeOf(err) {
-	case "":
-		return s.Mode == ModeReal || q.Session.Mode != ModeReal, true
-	case CodeNotOptedIn, CodeOptInExpired:
-		return false, true
+	case "", CodeNotOptedIn, CodeOptInExpired:
+		return true
 	}
-	return false, false
+	return false
 }
 
 // watchElsewhere takes up what waits for a session that isn't open in this run, as soon
@@ -54,7 +52,7 @@ func (g *Gate) watchElsewhere(left []Record) {
 func (g *Gate) takeUpThere(left []Record) []Record {
 	var rest []Record
 	for _, r := range left {
-		if _, here := g.sessionOf(r.Request); here || Expired(g.cfg.Now(), r.Request.Expiry) {
+		if g.here(r.Request) || Expired(g.cfg.Now(), r.Request.Expiry) {
 			g.takeUp(g.restoredCall(r.Request), g.born)
 		} else {
 			rest = append(rest, r)

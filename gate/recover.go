@@ -67,7 +67,7 @@ func (g *Gate) Recover(ctx context.Context) (Recovery, error) {
 		if r.Owner != "" {
 			continue // another bridge asks it
 		}
-		if _, here := g.sessionOf(r.Request); here {
+		if g.here(r.Request) {
 			g.takeUp(g.restoredCall(r.Request), g.born)
 			continue
 		}

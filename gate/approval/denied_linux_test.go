@@ -2,6 +2,7 @@ package approval_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,9 +23,7 @@ func TestWhatCantBeOpenedSaysWhy(t *testing.T) {
 		_, err := approval.OpenSQLite(t.Context(), path, approval.Options{})
 		require.ErrorIs(t, err, want)
 		for _, other := range []error{approval.ErrDamaged, approval.ErrNewer, approval.ErrInUse, approval.ErrFull, approval.ErrDenied, approval.ErrMissing} {
-			if other != want {
-				require.NotErrorIs(t, err, other)
-			}
+			require.Equal(t, errors.Is(want, other), errors.Is(err, other), other)
 		}
 	}
 	made := func(t *testing.T, dir string) string {

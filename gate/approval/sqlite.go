@@ -327,15 +327,15 @@ func (s *SQLite) fault(err error) error {
 // classify adds what an error of SQLite, or of the system, means, and what can be
 // done about it. One that says none of the named things is left as it is.
 func classify(err error) error {
-	named, _ := name(err)
+	_, named := name(err)
 	return named
 }
 
 // name is classify, and reports whether the error says one of the named things.
-func name(err error) (error, bool) {
-	for _, known := range []error{ErrDamaged, ErrNewer, ErrInUse, ErrFull, ErrDenied, ErrMissing} {
-		if errors.Is(err, known) {
-			return err, true
+func name(err error) (known bool, named error) {
+	for _, is := range []error{ErrDamaged, ErrNewer, ErrInUse, ErrFull, ErrDenied, ErrMissing} {
+		if errors.Is(err, is) {
+			return true, err
 		}
 	}
 	full := fmt.Errorf("%w: make room; until then nothing new is asked and nothing begins to move: %w", ErrFull, err)
@@ -344,31 +344,31 @@ func name(err error) (error, bool) {
 	if errors.As(err, &e) {
 		switch e.Code() & 0xff {
 		case sqlite3.SQLITE_FULL:
-			return full, true
+			return true, full
 		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-			return damaged(err), true
+			return true, damaged(err)
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-			return fmt.Errorf("%w: %w", ErrInUse, err), true
+			return true, fmt.Errorf("%w: %w", ErrInUse, err)
 		case sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_AUTH:
-			return denied, true
+			return true, denied
 		}
 	}
 	switch {
 	case isNoSpace(err):
-		return full, true
+		return true, full
 	case errors.Is(err, fs.ErrPermission), isReadOnly(err):
-		return denied, true
+		return true, denied
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: make it: %w", ErrMissing, err), true
+		return true, fmt.Errorf("%w: make it: %w", ErrMissing, err)
 	}
-	return err, false
+	return false, err
 }
 
 // unsound says what it means that a database couldn't be looked through: a fault of
 // the disk, of memory or of the caller's patience isn't one of what is stored, and
 // whatever else is wrong with it is.
 func unsound(err error) error {
-	named, known := name(err)
+	known, named := name(err)
 	var e *sqlite.Error
 	switch {
 	case known, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
