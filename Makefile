@@ -27,6 +27,7 @@ cross:
 test: deps cross
 	$(GO) vet ./...
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+	$(GO) test -timeout 5m ./motion -run '^(TestRehearsalAloneRefusesCollidingPlans|TestHonestPlansRehearseClean)$$' # whole; fewer plans under -race
 
 deps:
 	sh .ci/deps
