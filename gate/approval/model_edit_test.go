@@ -122,3 +122,19 @@ func (w *world) add(req gate.Request) {
 	w.reqs[req.CallID] = &known{req: req, n: w.n, asked: w.watch, state: gate.RequestPending}
 	w.ids = append(w.ids, req.CallID)
 }
+
+// Renew prolongs a claim.
+func (w *world) Renew(t *rapid.T) {
+	k := w.some()
+	if k.lease.ID == "" {
+		t.Skip("never claimed")
+	}
+	l, err := w.store.Renew(bg, k.lease, w.clock.Now())
+	if err != nil {
+		return
+	}
+	require.Equal(t, gate.RequestClaimed, k.state)
+	require.True(t, k.approved)
+	w.mayRun(k)
+	k.lease, k.claimed = l, w.watch
+}

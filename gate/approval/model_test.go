@@ -234,22 +234,6 @@ func (w *world) End(t *rapid.T) {
 	k.state, k.ended = state, w.clock.Now()
 }
 
-// Renew prolongs a claim.
-func (w *world) Renew(t *rapid.T) {
-	k := w.some()
-	if k.lease.ID == "" {
-		t.Skip("never claimed")
-	}
-	l, err := w.store.Renew(bg, k.lease, w.clock.Now())
-	if err != nil {
-		return
-	}
-	require.Equal(t, gate.RequestClaimed, k.state)
-	require.True(t, k.approved)
-	w.mayRun(k)
-	k.lease, k.claimed = l, w.watch
-}
-
 // Wait lets time pass, up to beyond a lease and an expiry.
 func (w *world) Wait(t *rapid.T) {
 	d := time.Duration(rapid.SampledFrom([]int{1, 15, 45, 61}).Draw(t, "s")) * time.Second
