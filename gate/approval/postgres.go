@@ -240,9 +240,9 @@ func (s *Postgres) do(ctx context.Context, n need, now reading, f func(context.C
 	return f(bound, &pgOp{s: s, q: conn, now: now, me: me})
 }
 
-// doTx is do in one transaction, of which all is done or nothing.
-func (s *Postgres) doTx(ctx context.Context, n need, now reading, f func(context.Context, *pgOp) error) error {
-	return s.do(ctx, n, now, func(ctx context.Context, o *pgOp) error {
+// doTx is do of a bridge that lives in one transaction, of which all is done or nothing.
+func (s *Postgres) doTx(ctx context.Context, now reading, f func(context.Context, *pgOp) error) error {
+	return s.do(ctx, lives, now, func(ctx context.Context, o *pgOp) error {
 		conn, ok := o.q.(*pgxpool.Conn)
 		if !ok {
 			return gate.Errf(gate.CodeInternal, "requests", "a transaction within another")

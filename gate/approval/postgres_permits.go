@@ -22,7 +22,7 @@ func (s *Postgres) AddGrants(ctx context.Context, all []gate.Grant) error {
 	if err := storableGrants(all); err != nil {
 		return err
 	}
-	return s.doTx(ctx, lives, s.opts.read(s.opts.Now()), func(ctx context.Context, o *pgOp) error {
+	return s.doTx(ctx, s.opts.read(s.opts.Now()), func(ctx context.Context, o *pgOp) error {
 		if err := o.clear(ctx, pgGrantExpire, pgGrantPurge); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s *Postgres) AddRoutine(ctx context.Context, r gate.Routine) error {
 	if err := storableRoutine(r); err != nil {
 		return err
 	}
-	return s.doTx(ctx, lives, s.opts.read(s.opts.Now()), func(ctx context.Context, o *pgOp) error {
+	return s.doTx(ctx, s.opts.read(s.opts.Now()), func(ctx context.Context, o *pgOp) error {
 		if err := o.clear(ctx, pgRoutineExpire, pgRoutinePurge); err != nil {
 			return err
 		}

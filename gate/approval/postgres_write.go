@@ -74,7 +74,7 @@ func (s *Postgres) Open(ctx context.Context, req gate.Request, snapshot []byte) 
 	if req, err = storable(req, snapshot); err != nil {
 		return gate.Secret{}, err
 	}
-	err = s.doTx(ctx, lives, s.opts.read(s.opts.Now()), func(ctx context.Context, o *pgOp) error {
+	err = s.doTx(ctx, s.opts.read(s.opts.Now()), func(ctx context.Context, o *pgOp) error {
 		if err := o.tidy(ctx); err != nil {
 			return err
 		}
@@ -289,7 +289,7 @@ func (s *Postgres) Replace(ctx context.Context, l gate.Lease, req gate.Request, 
 	if req, err = storable(req, snapshot); err != nil {
 		return gate.Secret{}, err
 	}
-	err = s.doTx(ctx, lives, s.opts.read(now), func(ctx context.Context, o *pgOp) error {
+	err = s.doTx(ctx, s.opts.read(now), func(ctx context.Context, o *pgOp) error {
 		n, err := o.change(ctx, pgReplaced, leaseArgs(l, "answer", replacedBy(req.CallID))...)
 		switch {
 		case err != nil:
@@ -400,7 +400,7 @@ func (o *pgOp) list(ctx context.Context, q string, more ...any) ([]pgRow, error)
 // own again; what another one asked stays that one's.
 func (s *Postgres) Recover(ctx context.Context, worker string, now time.Time) (gate.Recovered, error) {
 	var out gate.Recovered
-	err := s.doTx(ctx, lives, s.opts.read(now), func(ctx context.Context, o *pgOp) error {
+	err := s.doTx(ctx, s.opts.read(now), func(ctx context.Context, o *pgOp) error {
 		out = gate.Recovered{}
 		if err := o.tidy(ctx); err != nil {
 			return err

