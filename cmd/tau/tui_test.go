@@ -204,7 +204,7 @@ func TestCase56_NothingElseWritesToTheScreen(t *testing.T) {
 	card, url := cardOf(p.screen.String()), p.url()
 	var others []<-chan reply
 	for range 10 {
-		others = append(others, p.call("robot_state", `{}`), p.call("no_such_tool", `{}`), p.call("move_joints", `{"positions":{"shoulder_pan":99}}`))
+		others = append(others, p.call("robot_state", `{}`), p.call("no_such_tool", `{}`))
 	}
 	for _, ch := range others {
 		p.ends(ch)
@@ -215,7 +215,6 @@ func TestCase56_NothingElseWritesToTheScreen(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, res.Body.Close())
 	}
-	require.Equal(t, 0, tau(t, "", "robot", "events", "verify", "--data-dir", p.dir).status)
 	p.await("no_such_tool")
 	require.Equal(t, card, cardOf(p.screen.String()), "the card stands where it stood")
 	p.armed()
