@@ -168,6 +168,7 @@ func TestPostgresALockedRowIsAnErrorInTime(t *testing.T) {
 type proxy struct {
 	dir  string
 	deaf atomic.Bool // what the server says gets no further
+	mute atomic.Bool // nor that it has hung up
 	ln   net.Listener
 	wg   sync.WaitGroup
 
@@ -213,7 +214,9 @@ func (x *proxy) back(c, s net.Conn) {
 	for {
 		n, err := s.Read(b)
 		if err != nil {
-			c.Close()
+			if !x.mute.Load() {
+				c.Close()
+			}
 			return
 		}
 		if !x.deaf.Load() {
@@ -271,6 +274,32 @@ func TestG44_PostgresAStartThatWasNotHeardPermitsNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, gate.RequestDone, r.State)
 	require.Equal(t, `{"status":"refused"}`, string(r.Answer))
+}
+
+// The session that says that a bridge lives is gone, and the bridge hasn't noticed: the
+// server lets it begin nothing.
+func TestG44_PostgresTheServerLooksAtTheLock(t *testing.T) {
+	p := newPlace(t)
+	dir := strings.ReplaceAll(strings.Split(strings.Split(p.url, "host=")[1], "&")[0], "%2F", "/")
+	x := newProxy(t, dir)
+	via := place{strings.Replace(p.url, strings.ReplaceAll(dir, "/", "%2F"), strings.ReplaceAll(x.dir, "/", "%2F"), 1), p.schema}
+	a := via.bridgeAt(t, "a")
+	l, err := a.Claim(t.Context(), ask(t, a, "x"))
+	require.NoError(t, err)
+	open := ask(t, a, "open")
+	x.mute.Store(true)
+	x.deaf.Store(true) // the server's goodbye isn't heard
+	p.cutOff(t)
+	x.deaf.Store(false)
+	require.True(t, a.Alive(), "it hasn't noticed")
+	require.ErrorIs(t, a.Start(t.Context(), l, time.Now()), approval.ErrCutOff)
+	_, err = a.Claim(t.Context(), open)
+	require.ErrorIs(t, err, approval.ErrCutOff)
+	x.mute.Store(false)
+	eventually(t, "it notices, and is back", func() bool {
+		g := a.Start(t.Context(), l, time.Now())
+		return errors.Is(g, gate.ErrCode(gate.CodeInProgress))
+	})
 }
 
 // A server that says nothing at all is an error within the bound.
