@@ -36,6 +36,7 @@ func operatorKey(t *testing.T, dir string) string {
 	s.typed(passphrase + "\r")
 	s.await("The same again")
 	s.typed(passphrase + "\r")
+	s.await("Keep the id")
 	require.Equal(t, 0, s.status(), s.out)
 	require.NotContains(t, s.out.String(), "horse", "a passphrase is never shown")
 	m := regexp.MustCompile(`the operator's key is ([0-9a-f-]{39})`).FindStringSubmatch(s.out.String())
