@@ -183,7 +183,10 @@ func TestG34_ABridgeTrustsTheKeyItWasToldOf(t *testing.T) {
 // TestG25_WithApproveFromNoneNobodyAnswersFromOutside, whoever has a key.
 func TestG25_WithApproveFromNoneNobodyAnswersFromOutside(t *testing.T) {
 	h := startAsked(t, func(s *Setup) { s.Outside.Answers = false })
-	require.Contains(t, call(h.Host, "move_joints", `{"positions":{"shoulder_pan":0.1}}`).Text, "Nobody can answer in this run.")
+	ticket := h.Gate.Submit(gate.Invocation{
+		Tool: "move_joints", Args: []byte(`{"positions":{"shoulder_pan":0.1}}`), Session: "sim", Principal: Agent, Origin: "test",
+	})
+	require.Contains(t, h.end(ticket).Text, "Nobody can answer in this run.") // and nobody is waited for
 	require.Equal(t, gate.CodeNotSupported, h.send(control.Request{Verb: control.Events}).Code)
 	require.False(t, h.send(control.Request{Verb: control.Nonce, Purpose: "approve", ID: "x"}).OK)
 }
