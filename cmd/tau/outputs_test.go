@@ -152,6 +152,10 @@ func TestEveryToolAnswersAsItsOutputSchemaSays(t *testing.T) {
 		}
 	}
 	for _, tool := range <-catalog {
+		switch tool {
+		case "request_access", "register_routine", "run_routine":
+			continue // a person's word alone: TestG14_G48_PermissionForMoreThanOneCall
+		}
 		require.True(t, seen[tool], "%s never answered ok", tool)
 	}
 }

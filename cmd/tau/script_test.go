@@ -74,7 +74,7 @@ func TestTheAnswersKeepTheOrderAndTheIDsOfTheLines(t *testing.T) {
 
 func TestGarbageInAScriptNeverStopsTheBridge(t *testing.T) {
 	garbage := []string{
-		`nonsense`, `{`, `[]`, `[` + panMove + `]`, `null`, `true`, "\x00\xff\x1b[2J", `{"tool":"move_joints","approved":true}`,
+		`nonsense`, `{`, `[]`, `[` + panMove + `,7]`, `[[` + panMove + `]]`, `null`, `true`, "\x00\xff\x1b[2J", `{"tool":"move_joints","approved":true}`,
 		`{"tool":"move_joints","tool":"robot_state"}`, `{"tool":7}`, `{} {}`, strings.Repeat("[", 100_000), strings.Repeat("x", 2<<20),
 	}
 	// These reach the gate, which refuses them and logs that.

@@ -28,10 +28,12 @@ func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 	usage(t, []string{"nonsense"}, `no command "nonsense"`)
 	usage(t, []string{"robot"}, "tau robot needs a command")
 	// Those of later releases are not offered.
-	for _, later := range []string{"session", "approvals", "ports", "doctor"} {
+	for _, later := range []string{"ports", "doctor"} {
 		usage(t, []string{"robot", later}, `no command "`+later+`"`)
 	}
 	usage(t, []string{"robot", "events"}, "needs a command")
+	usage(t, []string{"robot", "session"}, "tau robot session needs a command")
+	usage(t, []string{"robot", "approvals"}, "tau robot approvals needs a command")
 	usage(t, []string{"robot", "events", "replay", "x"}, `no command "replay"`)
 	usage(t, []string{"robot", "bench", "plan"}, `no command "plan"`)
 	usage(t, []string{"robot", "bench", "kinematics", "--robot", "hal"}, "hal")
