@@ -34,7 +34,6 @@ func TestCase58_EachEndRefuses(t *testing.T) {
 		"ctrl-D":   {func(s *sitting) { s.press("\x04") }, gate.Rejected, terminal.ReasonEOF, nil},
 		"eof":      {func(s *sitting) { s.tty.end(io.EOF); s.settle() }, gate.Rejected, terminal.ReasonEOF, ErrHangup},
 		"gone":     {func(s *sitting) { s.tty.end(errGone); s.settle() }, gate.Rejected, terminal.ReasonEOF, ErrHangup},
-		"y, gone":  {func(s *sitting) { s.tty.end(io.EOF); s.tty.typed("y"); s.settle() }, gate.Rejected, terminal.ReasonEOF, ErrHangup},
 		"told to":  {func(s *sitting) { s.cancel(); s.settle() }, gate.Void, ReasonClosed, nil},
 		"y and ^C": {func(s *sitting) { s.tty.typed("y\x03"); s.settle() }, gate.Rejected, terminal.ReasonInterrupted, ErrInterrupted},
 	} {
@@ -73,8 +72,8 @@ func TestCase59_TimeRunsOutAndTheCardIsTakenAway(t *testing.T) {
 		withdraw, end := context.WithCancelCause(t.Context())
 		s.ask(withdraw, request())
 		time.Sleep(time.Second)
-		s.tty.typed("y") // together with the end: it doesn't approve
 		end(errors.New("stop\x1b[2J"))
+		s.tty.typed("y") // behind the end, while the card may still be there: it doesn't approve
 		s.settle()
 		s.answered(gate.Rejected, terminal.ReasonWithdrawn)
 		require.Contains(t, s.tty.String(), `withdrawn: stop\u{1b}[2J`)

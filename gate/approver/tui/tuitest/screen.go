@@ -341,7 +341,9 @@ func (s *Screen) control(params string, final byte) {
 	case 'T':
 		s.scroll(-n)
 	case 'r':
-		s.top, s.bot = n-1, arg(1, s.h)-1
+		if s.top, s.bot = n-1, min(arg(1, s.h), s.h)-1; s.top >= s.bot { // of another size
+			s.top, s.bot = 0, s.h-1
+		}
 		s.x, s.y = 0, 0
 	case 'b':
 		for range n {
