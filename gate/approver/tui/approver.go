@@ -67,8 +67,7 @@ type TUI struct {
 	begun  chan struct{}
 	once   struct{ ending, begun sync.Once }
 	acts   sync.WaitGroup // stops and suspensions under way
-	// bounds of the stops under way, by kind: an e-stop never waits for another stop
-	stops, estops chan struct{}
+	stops  chan struct{}  // bounds them
 
 	running    running
 	suspending sync.Mutex
@@ -79,8 +78,8 @@ var (
 	_ gate.Noticer  = (*TUI)(nil)
 )
 
-// stopsAtOnce is how many stops of one kind may be waited for at once; each is the same
-// as the others, so that more of them would do nothing more.
+// stopsAtOnce is how many stops may be waited for at once; each is the same as the
+// others, so that more of them would do nothing more.
 const stopsAtOnce = 8
 
 // New makes a screen; nothing is shown before Run.
@@ -93,7 +92,7 @@ func New(o Options) *TUI {
 	}
 	return &TUI{
 		o: o, board: newBoard(), turn: make(chan struct{}, 1), ending: make(chan struct{}), begun: make(chan struct{}),
-		stops: make(chan struct{}, stopsAtOnce), estops: make(chan struct{}, stopsAtOnce),
+		stops: make(chan struct{}, stopsAtOnce),
 	}
 }
 
@@ -111,9 +110,9 @@ func (t *TUI) Begun() <-chan struct{} { return t.begun }
 
 // Decide shows the card and waits for a person's answer. It approves on y, e or the
 // Approve button, pressed by itself at least Arming after the card's end had been
-// written to the terminal, at the size that the terminal has then, before the request
-// expires, and with no key that says yes in the two seconds before it. What comes too
-// early, together with other keys or out of a paste is no answer, and the card stays. Under the same conditions - asks for it at half the
+// written to the terminal, at the size that the terminal has then, and before the
+// request expires. What comes too early, together with other keys or out of a paste
+// is no answer, and the card stays. Under the same conditions - asks for it at half the
 // speed and < for half of the way, where that can be asked for. n, h, Esc and the Reject button refuse. When ctx
 // ends the card is taken away. One question is asked at a time; others wait.
 func (t *TUI) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
@@ -129,7 +128,9 @@ func (t *TUI) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
 	q := &question{
 		req: req.Clone(), lines: card.Lines(t.o.Lang, req), drawn: readRehearsal(req.Card.Data), word: make(chan gate.Word, 1),
 	}
-	q.notices = card.Notices(t.o.Lang, req.Notices)
+	for _, n := range req.Notices {
+		q.notices = append(q.notices, t.notice(n))
+	}
 	if !t.board.put(q) {
 		return gate.Word{Decision: gate.Void, Reason: ReasonClosed}, nil
 	}
@@ -149,15 +150,26 @@ func (t *TUI) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
 // Notice shows something about the open question on its card, which is to be read to
 // its end again.
 func (t *TUI) Notice(callID string, n gate.Notice) {
-	text := card.Notice(t.o.Lang, n)
-	if text == "" {
-		return
-	}
+	text := t.notice(n)
 	t.board.change(func() {
 		if q := t.board.question; q != nil && q.req.CallID == callID {
 			q.notices = append(q.notices[:len(q.notices):len(q.notices)], text)
 		}
 	})
+}
+
+// notice is a notice in words; what comes from elsewhere is escaped.
+func (t *TUI) notice(n gate.Notice) string {
+	switch why := gate.Escape(n.Text); n.Kind {
+	case gate.CallerGone:
+		return t.o.Lang.NoticeCallerGone(why)
+	case gate.CallerBack:
+		return t.o.Lang.NoticeCallerBack()
+	case gate.CantEdit:
+		return t.o.Lang.NoticeCantEdit(why)
+	default:
+		return why
+	}
 }
 
 // ended says how a question ended that nobody answered.
@@ -187,14 +199,6 @@ func (t *TUI) Tell(notice string) { t.tell(gate.Escape(notice)) }
 func (t *TUI) tell(line string) {
 	stamped := stamp(t.o.Now()) + line
 	t.board.change(func() { t.board.events.add(stamped, "", nil) })
-}
-
-// again is tell, and counts lines that say the same.
-func (t *TUI) again(line string) {
-	stamped := stamp(t.o.Now())
-	t.board.change(func() {
-		t.board.events.add(stamped+line, line, func(n int) string { return stamped + t.o.Lang.TUITimes(line, n) })
-	})
 }
 
 // leave ends the screen. The open question is refused in the way that is given; the
@@ -227,22 +231,21 @@ func (t *TUI) stop(kind gate.StopKind) {
 	if t.bridge.Stop == nil {
 		return
 	}
-	places, sent, full := t.stops, t.o.Lang.TUIStopSent(), t.o.Lang.TUIStopFull(stopsAtOnce)
-	if kind == gate.StopEmergency {
-		places, sent, full = t.estops, t.o.Lang.TUIEStopSent(), t.o.Lang.TUIEStopFull(stopsAtOnce)
-	}
 	select {
-	case places <- struct{}{}:
-	default: // as many are under way as make a difference
-		t.again(full)
-		return
+	case t.stops <- struct{}{}:
+	default:
+		return // as many are under way as make a difference
 	}
 	t.acts.Go(func() {
-		defer func() { <-places }()
+		defer func() { <-t.stops }()
 		verdicts := t.bridge.Stop(kind)
 		for _, v := range verdicts {
 			t.tell(t.o.Lang.TUIStopped(gate.Escape(v.Backend), v.Commanded, v.Acknowledged, v.Stationary))
 		}
 	})
-	t.tell(sent)
+	if kind == gate.StopEmergency {
+		t.tell(t.o.Lang.TUIEStopSent())
+	} else {
+		t.tell(t.o.Lang.TUIStopSent())
+	}
 }
