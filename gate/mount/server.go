@@ -37,8 +37,8 @@ const (
 	connectWait = 15 * time.Second
 	// checkWait bounds asking a server whether a tool is still what it was.
 	checkWait = 5 * time.Second
-	// endWait is how long a child may take to end by itself.
-	endWait = 2 * time.Second
+	// endWait is how long a child may take to end by itself, and then when it is told to.
+	endWait = time.Second
 	// retryAfter is the least time between two tries to reach a server that is gone.
 	retryAfter = time.Second
 	// maxListed bounds the tools of a server that are looked through.
@@ -57,7 +57,7 @@ type Server struct {
 
 	connecting sync.Mutex // held while the server is being reached
 	mu         sync.Mutex
-	session    *sdk.ClientSession // nil: not connected
+	session    *link // nil: not connected
 	closed     bool
 	failed     time.Time // when reaching it last failed
 	pins       map[string][32]byte
@@ -111,25 +111,20 @@ func (s *Server) Tools() []gate.Tool { return append([]gate.Tool(nil), s.tools..
 func (s *Server) Close() error {
 	defer s.end() // kills a child that hasn't ended by then
 	s.mu.Lock()
-	session := s.session
+	l := s.session
 	s.session, s.closed = nil, true
 	s.mu.Unlock()
-	if session == nil {
-		return nil
+	if l != nil {
+		return l.close()
 	}
-	err := session.Close()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) { // it was told to end
-		err = nil
-	}
-	return err
+	return nil
 }
 
 // reach connects to the server and lists its tools.
 func (s *Server) reach(ctx context.Context) (map[string]*sdk.Tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectWait)
 	defer cancel()
-	t, err := s.transport()
+	t, kill, err := s.transport()
 	if err != nil {
 		return nil, err
 	}
@@ -141,10 +136,11 @@ func (s *Server) reach(ctx context.Context) (map[string]*sdk.Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("can't be reached: %w", err)
 	}
+	l := &link{session: session, kill: kill}
 	s.stale.Store(false)
-	listed, err := list(ctx, session)
+	listed, err := list(ctx, l)
 	if err != nil {
-		return nil, errors.Join(err, session.Close())
+		return nil, errors.Join(err, l.close())
 	}
 	who := "unknown"
 	if r := session.InitializeResult(); r != nil && r.ServerInfo != nil {
@@ -154,16 +150,20 @@ func (s *Server) reach(ctx context.Context) (map[string]*sdk.Tool, error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return nil, errors.Join(errors.New("is closed"), session.Close())
+		return nil, errors.Join(errors.New("is closed"), l.close())
 	case s.who != "" && s.who != who:
 		return nil, errors.Join(gate.Errf(gate.CodeNotApproved, "mount "+s.m.Name,
-			"another program answers there (%s instead of %s); the bridge has to be started again for it", who, s.who), session.Close())
+			"another program answers there (%s instead of %s); the bridge has to be started again for it", who, s.who), l.close())
 	}
-	s.session, s.who = session, who
+	s.session, s.who = l, who
 	return listed, nil
 }
 
-func list(ctx context.Context, session *sdk.ClientSession) (map[string]*sdk.Tool, error) {
+func list(ctx context.Context, l *link) (map[string]*sdk.Tool, error) {
+	return within(ctx, l, func(ctx context.Context) (map[string]*sdk.Tool, error) { return listOf(ctx, l.session) })
+}
+
+func listOf(ctx context.Context, session *sdk.ClientSession) (map[string]*sdk.Tool, error) {
 	out := map[string]*sdk.Tool{}
 	for t, err := range session.Tools(ctx, nil) {
 		switch {
@@ -213,7 +213,7 @@ func pinOf(t *sdk.Tool) [32]byte {
 
 // same holds the tool against its pin. fresh asks the server, else only what the server
 // has announced counts.
-func (s *Server) same(ctx context.Context, name string, fresh bool) (*sdk.ClientSession, error) {
+func (s *Server) same(ctx context.Context, name string, fresh bool) (*link, error) {
 	session, err := s.live(ctx)
 	if err != nil || !fresh && !s.stale.Load() {
 		return session, err
@@ -222,6 +222,9 @@ func (s *Server) same(ctx context.Context, name string, fresh bool) (*sdk.Client
 	defer cancel()
 	listed, err := list(ctx, session)
 	if err != nil {
+		if session.broken.Load() {
+			s.lost(session)
+		}
 		return nil, gate.Errf(gate.CodeDisconnected, "mount "+s.m.Name, "%w", err)
 	}
 	if err := s.changed(listed, name); err != nil {
@@ -243,7 +246,7 @@ func (s *Server) changed(listed map[string]*sdk.Tool, name string) error {
 }
 
 // live returns the connection, made anew where it has been lost.
-func (s *Server) live(ctx context.Context) (*sdk.ClientSession, error) {
+func (s *Server) live(ctx context.Context) (*link, error) {
 	s.mu.Lock()
 	session, failed, closed := s.session, s.failed, s.closed
 	s.mu.Unlock()
@@ -290,20 +293,26 @@ func (s *Server) live(ctx context.Context) (*sdk.ClientSession, error) {
 }
 
 // lost drops a connection that has failed.
-func (s *Server) lost(session *sdk.ClientSession) {
+func (s *Server) lost(l *link) {
 	s.mu.Lock()
-	if s.session == session {
-		s.session = nil
+	if s.session == l {
+		s.session, s.failed = nil, s.o.Now()
 	}
 	s.mu.Unlock()
-	if err := session.Close(); err != nil {
+	if err := l.close(); err != nil {
 		s.o.Log.Debug("a mounted server's connection ended", "mount", s.m.Name, "err", err)
 	}
 }
 
-func (s *Server) transport() (sdk.Transport, error) {
+// transport makes the way to the server, and what breaks it whatever hangs on it.
+func (s *Server) transport() (t sdk.Transport, kill func(), err error) {
+	kill = func() {} // contexts end what waits for HTTP
 	if s.o.Transport != nil {
-		return s.o.Transport()
+		t, err = s.o.Transport()
+		if k, ok := t.(interface{ Kill() }); ok {
+			kill = k.Kill
+		}
+		return t, kill, err
 	}
 	if s.m.URL != "" {
 		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
@@ -312,17 +321,18 @@ func (s *Server) transport() (sdk.Transport, error) {
 		if s.m.TokenFile != "" {
 			token, err := s.o.Token(s.m.TokenFile)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			client.Transport = bearer{token: token}
 		}
-		return &sdk.StreamableClientTransport{Endpoint: s.m.URL, HTTPClient: client, MaxRetries: -1}, nil
+		return &sdk.StreamableClientTransport{Endpoint: s.m.URL, HTTPClient: client, MaxRetries: -1}, kill, nil
 	}
 	cmd := exec.CommandContext(s.ctx, s.m.Command[0], s.m.Command[1:]...)
 	cmd.Env = s.environment()
 	cmd.Stderr = &lines{log: s.o.Log, mount: s.m.Name}
+	cmd.WaitDelay = endWait // what the child has started may hold its standard error open
 	ownGroup(cmd)
-	return &sdk.CommandTransport{Command: cmd, TerminateDuration: endWait}, nil
+	return &sdk.CommandTransport{Command: cmd, TerminateDuration: endWait}, func() { killGroup(cmd) }, nil
 }
 
 // environment is what a child sees: nothing of the bridge's own but where things are.

@@ -41,7 +41,9 @@ func (x stopper) Stop(ctx context.Context, _ gate.StopKind) gate.StopVerdict {
 		args = json.RawMessage("{}")
 	}
 	v.Commanded = "yes"
-	r, err := session.CallTool(ctx, &sdk.CallToolParams{Name: x.s.m.Stop.Tool, Arguments: args})
+	r, err := within(ctx, session, func(ctx context.Context) (*sdk.CallToolResult, error) {
+		return session.session.CallTool(ctx, &sdk.CallToolParams{Name: x.s.m.Stop.Tool, Arguments: args})
+	})
 	switch {
 	case err != nil:
 		v.Acknowledged, v.Text = "unknown", clip(gate.Escape(err.Error()))

@@ -186,7 +186,9 @@ func (a *action) Run(ctx context.Context) (gate.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.m.timeout(),
 		gate.Errf(gate.CodeLinkTimeout, a.Resource(), "no answer within %v", s.m.timeout()))
 	defer cancel()
-	r, err := session.CallTool(ctx, &sdk.CallToolParams{Name: a.t.name, Arguments: a.Args})
+	r, err := within(ctx, session, func(ctx context.Context) (*sdk.CallToolResult, error) {
+		return session.session.CallTool(ctx, &sdk.CallToolParams{Name: a.t.name, Arguments: a.Args})
+	})
 	if err != nil {
 		return a.failed(ctx, session, err)
 	}
@@ -197,11 +199,14 @@ func (a *action) Run(ctx context.Context) (gate.Result, error) {
 }
 
 // failed tells the ways apart in which a call has no answer.
-func (a *action) failed(ctx context.Context, session *sdk.ClientSession, err error) (gate.Result, error) {
+func (a *action) failed(ctx context.Context, session *link, err error) (gate.Result, error) {
 	s := a.t.s
 	status := gate.StatusUnknown
 	if a.t.spec.Tier == gate.TierRead {
 		status = gate.StatusError
+	}
+	if session.broken.Load() {
+		s.lost(session)
 	}
 	if ctx.Err() != nil {
 		cause := context.Cause(ctx)
