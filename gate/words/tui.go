@@ -81,6 +81,11 @@ func (l Lang) TUITogether() string {
 	return l.pick("it came together with other keys", "başka tuşlarla birlikte geldi")
 }
 
+// TUIAgain is such a reason; seconds is how long it must not have come before.
+func (l Lang) TUIAgain(seconds float64) string {
+	return l.pick("a yes less than %.0f s before: let go, wait", "önceki onay tuşundan %.0f sn geçmedi: bırakın, bekleyin", seconds)
+}
+
 // TUIPasted is such a reason.
 func (l Lang) TUIPasted() string { return l.pick("pasted", "yapıştırıldı") }
 
@@ -144,6 +149,16 @@ func (l Lang) TUIStopSent() string { return l.pick("■ stop sent", "■ durdurm
 // TUIEStopSent says that an e-stop was sent.
 func (l Lang) TUIEStopSent() string {
 	return l.pick("■ E-STOP sent", "■ ACİL DURDURMA gönderildi")
+}
+
+// TUIStopFull says that a stop wasn't sent because n others are waited for.
+func (l Lang) TUIStopFull(n int) string {
+	return l.pick("■ stop not sent again: %d are under way", "■ durdurma yeniden gönderilmedi: %d tanesi sürüyor", n)
+}
+
+// TUIEStopFull says that an e-stop wasn't sent because n others are waited for.
+func (l Lang) TUIEStopFull(n int) string {
+	return l.pick("■ E-STOP not sent again: %d are under way", "■ ACİL DURDURMA yeniden gönderilmedi: %d tanesi sürüyor", n)
 }
 
 // TUIStopped says what is known of a stop.

@@ -41,7 +41,9 @@ func TestG30_NoSequenceApprovesButAYesInTime(t *testing.T) {
 		steps := rapid.SliceOfN(rapid.SampledFrom([]string{
 			"y", "y", "y", "e", "Y", " ", "\t", "\r", "n", "h", "\x1b", "\x1b[6~", "\x1b[6~", "\x1b[5~", "\x1b[A", "\x1b[B", "yy", "y\r", "\x1b[200~", "\x1b[201~",
 			"\x1b[200~y\x1b[201~", "\x1by", "v", "q", "ş", "\x1b[", "-", "<", "size:80x24", "size:50x10", "size:60x40", "size:20x3", "size:120x50",
-			"wait:1", "wait:50", "wait:150", "wait:490", "wait:700", "wait:700", "event", "notice", "quiet:80x30",
+			"wait:1", "wait:50", "wait:150", "wait:490", "wait:700", "wait:700", "wait:2000", "wait:2000", "event", "notice", "quiet:80x30",
+			"!", "\x1b!", "\x1b[!", "\x1bO!", "\x1b[20!", "\x1b[200~y!", "\x1b\x1b!", "ş\x1b!y", "\x1bO", "\x1b[200~lost", "\xc5!", "\x1b[200~\x1b!", "s", "\x1bs",
+			"\x1b\x03", "held:y:250", "held:y:500", "held:y:1000", "held:e:660", "held: :500", "held:-:400", "held:<:1000", "held:s:500",
 		}), 1, 40).Draw(rt, "steps")
 		var trouble string
 		synctest.Test(t, func(t *testing.T) { trouble = session(t, long, steps) })
@@ -53,7 +55,8 @@ func TestG30_NoSequenceApprovesButAYesInTime(t *testing.T) {
 
 // session runs one sequence and says what was wrong with it.
 func session(t *testing.T, assumed int, steps []string) string {
-	s := sit(t, 80, 24, Options{}, Bridge{})
+	var stops stopsOf
+	s := sit(t, 80, 24, Options{}, Bridge{Stop: stops.stop})
 	defer func() { s.cancel(); <-s.ended; s.settle() }()
 	req := request()
 	req.Editable = true
@@ -74,10 +77,51 @@ func session(t *testing.T, assumed int, steps []string) string {
 		}
 	}
 	typed := ""
-	var at time.Time
+	var at, yesAt time.Time
 	lawful := false // what was typed last may approve
 	edits := false
 	pasting := false
+	trouble := ""
+	types := func(step string) {
+		now := time.Now()
+		alone := typed == "" || now.Sub(at) >= quiet
+		if now.Sub(at) > pasteWait {
+			pasting = false
+		}
+		shown := !w.since.IsZero() && now.Sub(w.since) >= Arming-40*time.Millisecond // a frame's look
+		if strings.Contains(step, pasteBegin) {
+			pasting = true
+		}
+		released := yesAt.IsZero() || now.Sub(yesAt) >= letGo
+		counts := alone && shown && !pasting && released && len(step) == 1
+		lawful = counts && strings.ContainsAny(step, "yeY ")
+		edits = counts && strings.ContainsAny(step, "-<")
+		if strings.ContainsAny(step, yesKeys) {
+			yesAt = now
+		}
+		if strings.Contains(step, pasteEnd) {
+			pasting = false
+		}
+		typed, at = step, now
+		s.tty.typed(step)
+		synctest.Wait()
+		estops := 0
+		for _, kind := range stops.take() {
+			if kind == gate.StopEmergency {
+				estops++
+			}
+		}
+		if estops != strings.Count(step, "!") {
+			trouble = fmt.Sprintf("%d e-stops of %q", estops, step)
+		}
+		if strings.Contains(step, "\x03") {
+			select {
+			case <-s.tui.Ending():
+			default:
+				trouble = "ctrl-C was lost"
+			}
+		}
+	}
 	for i, step := range steps {
 		var d int
 		var x, y int
@@ -95,22 +139,22 @@ func session(t *testing.T, assumed int, steps []string) string {
 			w.since = time.Time{}
 		case n(fmt.Sscanf(step, "wait:%d", &d)):
 			pass(time.Duration(d) * time.Millisecond)
+		case strings.HasPrefix(step, "held:") && n(fmt.Sscanf(step[7:], "%d", &d)): // the key is step[5]
+			types(step[5:6])
+			may, mayEdit := lawful, edits // the press itself, but none of what follows
+			for range 8 {
+				pass(time.Duration(d) * time.Millisecond)
+				types(step[5:6])
+				d = 33
+			}
+			lawful, edits = may, mayEdit
 		default:
-			now := time.Now()
-			alone := typed == "" || now.Sub(at) >= quiet
-			shown := !w.since.IsZero() && now.Sub(w.since) >= Arming-40*time.Millisecond // a frame's look
-			if strings.Contains(step, pasteBegin) {
-				pasting = true
-			}
-			lawful = alone && shown && !pasting && len(step) == 1 && strings.ContainsAny(step, "yeY ")
-			edits = alone && shown && !pasting && len(step) == 1 && strings.ContainsAny(step, "-<")
-			if strings.Contains(step, pasteEnd) {
-				pasting = false
-			}
-			typed, at = step, now
-			s.tty.typed(step)
+			types(step)
 		}
 		pass(10 * time.Millisecond)
+		if trouble != "" {
+			return fmt.Sprintf("%s at step %d of %q:\n%s", trouble, i, steps, s.tty)
+		}
 		select {
 		case got := <-s.said:
 			switch {

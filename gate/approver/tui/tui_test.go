@@ -249,6 +249,10 @@ func TestCase57_WhatWasTypedBeforeNeverCounts(t *testing.T) {
 			synctest.Wait()
 			s.open()
 		}
+		s.press("y") // too soon behind it, and that begins the time again
+		s.open()
+		require.Contains(t, s.tty.String(), "not counted: a yes less than 2 s before")
+		time.Sleep(letGo)
 		s.press("y")
 		s.answered(gate.Approved, terminal.ReasonAnswered)
 		require.NoError(t, s.leave())
@@ -309,7 +313,7 @@ func TestG30_ACardHigherThanTheScreenIsReadToItsEndFirst(t *testing.T) {
 		s.press("y")
 		s.open()
 		s.press("\x1b[B")
-		time.Sleep(time.Second)
+		time.Sleep(letGo)
 		s.press("y")
 		s.answered(gate.Approved, terminal.ReasonAnswered)
 		require.NoError(t, s.leave())
@@ -350,7 +354,7 @@ func TestG30_AResizeDisarms(t *testing.T) {
 		s.press("y")
 		s.open()
 		s.tty.resize(100, 30)
-		time.Sleep(time.Second)
+		time.Sleep(letGo)
 		s.press("y")
 		s.answered(gate.Approved, terminal.ReasonAnswered)
 		require.NoError(t, s.leave())
