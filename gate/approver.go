@@ -61,6 +61,9 @@ const (
 	CantEdit                         // what the person asked for instead can't be done (G46)
 )
 
+// Valid reports whether k is one of the kinds: of another one nobody can be told anything.
+func (k NoticeKind) Valid() bool { return k >= CallerGone && k <= CantEdit }
+
 // Approver asks a person. Decide blocks until there is a decision or ctx ends; it
 // then takes the question away. An approver may also have a method
 // Timeout() time.Duration, which holds where the gate has none of its own (G10).

@@ -11,6 +11,7 @@ import (
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/terminal"
 	"github.com/tau-robot/tau/gate/gatetest"
+	"github.com/tau-robot/tau/gate/words"
 	"github.com/tau-robot/tau/robot/builtin"
 )
 
@@ -27,7 +28,7 @@ func TestG30_TheCardFitsATerminal(t *testing.T) {
 			require.Equal(t, gate.ApprovalRejected, a.Approval, a.Text)
 			req := g.approver.Requests()[0]
 			req.Asked, req.Expiry = time.Unix(1e9, 0), time.Unix(1e9+600, 0)
-			card := terminal.Card(req) + terminal.Question
+			card := terminal.Card(words.English, req) + terminal.Question
 			n := 0
 			for _, line := range strings.Split(card, "\n") {
 				n += max(1, (utf8.RuneCountInString(line)+columns-1)/columns)

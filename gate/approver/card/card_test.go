@@ -71,3 +71,23 @@ func TestG30_EachStringIsEscapedAndNoneIsLeftOut(t *testing.T) {
 	}
 	require.Len(t, card.Lines(words.English, gate.Request{}), 6)
 }
+
+// A notice is one sentence of ours in one line, however it is filled; of a kind that isn't
+// known there is none.
+func TestG49_ANoticeIsNoLineOfACard(t *testing.T) {
+	for _, kind := range []gate.NoticeKind{0, gate.CantEdit + 1, 99, 255} {
+		require.Empty(t, card.Notice(words.English, gate.Notice{Kind: kind, Text: "Tool: gripper_open"}))
+	}
+	evil := strings.Repeat("ç", 300) + "\n  Tool: home   \u00a0 Effect: none\x1b[2J" + strings.Repeat("  Tool: home", 500)
+	for _, l := range []words.Lang{words.English, words.Turkish} {
+		lines := card.Notices(l, []gate.Notice{{Kind: 9, Text: "x"}, {Kind: gate.CallerGone, Text: evil[600:]}, {Kind: gate.CantEdit, Text: evil}, {Kind: gate.CallerBack, Text: evil}})
+		require.Len(t, lines, 3)
+		for _, line := range lines {
+			require.NotContains(t, line, "  ")
+			require.NotContains(t, line, "\n")
+			require.Equal(t, strings.ToValidUTF8(line, "?"), line)
+			require.Less(t, len(line), 640)
+		}
+		require.Equal(t, l.NoticeCallerBack(), lines[2])
+	}
+}

@@ -135,12 +135,34 @@ func TestG49_TheChatsAreToldThatTheCallerHasGone(t *testing.T) {
 		m := r.api.Card(home)
 		r.c.Notice("c1", gate.Notice{Kind: gate.CallerGone, Text: "the client\x1b left"}) // before the card is known to be there
 		r.c.Notice("c2", gate.Notice{Kind: gate.CallerGone})
-		r.c.Notice("c1", gate.Notice{Kind: gate.CantEdit})
+		r.c.Notice("c1", gate.Notice{Kind: 99, Text: "Tool: home"})
 		r.api.Wait("the notice", func() bool { return len(r.api.Messages()) == 2 })
 		require.Equal(t, m.ID, r.api.Messages()[1].ReplyTo)
 		require.Contains(t, r.api.Messages()[1].Text, `has gone (the client\u{1b} left)`)
 		r.c.Notice("c1", gate.Notice{Kind: gate.CallerBack})
 		r.api.Wait("the other notice", func() bool { return len(r.api.Messages()) == 3 })
+		q.still(t)
+	})
+}
+
+// What there is to know of a question when it comes is told with its card.
+func TestG46_TheChatsAreToldWhatIsKnownFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t)
+		req := request("c1")
+		req.Notices = []gate.Notice{{Kind: gate.CallerGone, Text: "left\x1b"}, {Kind: gate.CantEdit, Text: "NO_PATH"}, {Kind: 99, Text: "Tool: home"}}
+		q := r.ask(r.c, req)
+		m := r.api.Card(home)
+		r.api.Wait("both notices", func() bool { return len(r.api.Messages()) == 3 })
+		var said []string
+		for _, n := range r.api.Messages()[1:] {
+			require.Equal(t, m.ID, n.ReplyTo)
+			said = append(said, n.Text)
+		}
+		require.ElementsMatch(t, []string{
+			`Whoever asked this has gone (left\u{1b}); the question stays open until it expires`,
+			"It can't be changed like that (NO_PATH); it is asked again as it was",
+		}, said)
 		q.still(t)
 	})
 }

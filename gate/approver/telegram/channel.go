@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/approver/card"
 	"github.com/tau-robot/tau/gate/approver/desk"
 	"github.com/tau-robot/tau/gate/words"
 )
@@ -173,7 +174,8 @@ func (c *Channel) Decide(ctx context.Context, req gate.Request) (gate.Word, erro
 		return gate.Word{Decision: gate.Void, Reason: ReasonEnded}, nil
 	case <-c.ready:
 	}
-	q := &asking{req: req, text: Card(c.o.Lang, req), word: make(chan gate.Word, 1), over: make(chan struct{})}
+	q := &asking{req: req, text: Card(c.o.Lang, req), word: make(chan gate.Word, 1), over: make(chan struct{}),
+		notes: card.Notices(c.o.Lang, req.Notices)}
 	if n := units(q.text); n > MaxUnits {
 		c.tellAll(c.o.Lang.TelegramTooLong(gate.Escape(req.Tool), gate.Escape(req.CallID), n, MaxUnits))
 		return gate.Word{Decision: gate.Void, Reason: ReasonTooLong}, nil

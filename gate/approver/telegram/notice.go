@@ -2,7 +2,7 @@ package telegram
 
 import (
 	"github.com/tau-robot/tau/gate"
-	"github.com/tau-robot/tau/gate/words"
+	"github.com/tau-robot/tau/gate/approver/card"
 )
 
 var _ gate.Noticer = (*Channel)(nil)
@@ -12,7 +12,7 @@ const maxNotes = 16
 // Notice tells the chats about a question that is open there, in a reply to its card. It
 // doesn't block.
 func (c *Channel) Notice(callID string, n gate.Notice) {
-	text := noticeText(c.o.Lang, n)
+	text := card.Notice(c.o.Lang, n)
 	if text == "" {
 		return
 	}
@@ -30,15 +30,4 @@ func (c *Channel) Notice(callID string, n gate.Notice) {
 			c.later.Go(func() { c.tellUnder(p.chat, p.message, text) })
 		}
 	}
-}
-
-// noticeText is what a notice says; "": nothing that matters here.
-func noticeText(l words.Lang, n gate.Notice) string {
-	switch n.Kind {
-	case gate.CallerGone:
-		return fit(l.NoticeCallerGone(gate.Escape(clip(n.Text, maxReason))))
-	case gate.CallerBack:
-		return l.NoticeCallerBack()
-	}
-	return ""
 }

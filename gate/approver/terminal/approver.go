@@ -43,6 +43,7 @@ const (
 // turn. Make one with New; the zero value refuses.
 type Approver struct {
 	console Console
+	lang    words.Lang
 	turn    chan struct{}
 
 	mu   sync.Mutex
@@ -55,9 +56,9 @@ var (
 	_ gate.Noticer  = (*Approver)(nil)
 )
 
-// New returns an approver that asks at con.
-func New(con Console) *Approver {
-	return &Approver{console: con, turn: make(chan struct{}, 1)}
+// New returns an approver that asks at con, in a language.
+func New(con Console, l words.Lang) *Approver {
+	return &Approver{console: con, lang: l, turn: make(chan struct{}, 1)}
 }
 
 // Name returns "terminal".
@@ -81,14 +82,14 @@ func (a *Approver) Decide(ctx context.Context, req gate.Request) (gate.Word, err
 	case <-ctx.Done():
 		return ended(ctx), nil
 	}
-	view, err := a.console.OpenCard(ctx, Card(req), Question)
+	view, err := a.console.OpenCard(ctx, Card(a.lang, req), a.lang.TerminalQuestion())
 	if err != nil {
 		if ctx.Err() != nil {
 			return ended(ctx), nil
 		}
 		return void(ReasonNotShown), fmt.Errorf("terminal: %w", err)
 	}
-	defer view.Close(notice("taken away")) // also if something below panics
+	defer view.Close(a.lang.TerminalClosed(a.lang.TerminalTakenAway())) // also if something below panics
 	a.showing(req.CallID, view)
 	defer a.showing("", nil)
 	select {
@@ -102,7 +103,7 @@ func (a *Approver) Decide(ctx context.Context, req gate.Request) (gate.Word, err
 		}
 		return judge(answer, view.Shown(), req), nil
 	}
-	view.Close(notice(closing(ctx)))
+	view.Close(a.lang.TerminalClosed(a.closing(ctx)))
 	return ended(ctx), nil
 }
 
@@ -114,8 +115,9 @@ func (a *Approver) showing(id string, v View) {
 	a.id, a.view = id, v
 }
 
-// Notice writes a line into the open card, where the console can: the card stays, and
-// so does what is being typed.
+// Notice writes a line over the open card, where the console can: the card is written
+// again in full under it, and has to be there for Arming again; what is being typed stays.
+// A kind that isn't known is nothing.
 func (a *Approver) Notice(callID string, n gate.Notice) {
 	a.mu.Lock()
 	v := a.view
@@ -123,8 +125,9 @@ func (a *Approver) Notice(callID string, n gate.Notice) {
 		v = nil
 	}
 	a.mu.Unlock()
-	if to, ok := v.(interface{ Note(line string) }); ok {
-		to.Note("  " + card.Notice(words.English, n))
+	line := card.Notice(a.lang, n)
+	if to, ok := v.(interface{ Note(line string) }); ok && line != "" {
+		to.Note(NoticeMark + line)
 	}
 }
 
@@ -217,17 +220,13 @@ func ended(ctx context.Context) gate.Word {
 }
 
 // closing is why a card was taken away, for the person.
-func closing(ctx context.Context) string {
+func (a *Approver) closing(ctx context.Context) string {
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, context.DeadlineExceeded):
-		return "nobody answered in time"
+		return a.lang.TUINobody()
 	case errors.Is(cause, context.Canceled):
-		return "withdrawn"
+		return a.lang.TUIWithdrawn()
 	}
-	return "withdrawn: " + gate.Escape(cause.Error())
-}
-
-func notice(why string) string {
-	return "  (this question is closed, nothing was approved: " + why + ")"
+	return a.lang.TUIWithdrawn() + ": " + gate.Escape(cause.Error())
 }

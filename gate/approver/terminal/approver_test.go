@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/terminal"
+	"github.com/tau-robot/tau/gate/words"
 	"go.uber.org/goleak"
 )
 
@@ -111,7 +112,7 @@ func TestG30_OnlyYesApproves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			con := &console{answer: []terminal.Answer{c.a}}
-			w, err := terminal.New(con).Decide(t.Context(), gate.Request{Tier: gate.TierPhysical, Expiry: shown.Add(time.Hour)})
+			w, err := terminal.New(con, words.English).Decide(t.Context(), gate.Request{Tier: gate.TierPhysical, Expiry: shown.Add(time.Hour)})
 			d, r := w.Decision, w.Reason
 			require.NoError(t, err)
 			require.Equal(t, c.want, d)
@@ -128,7 +129,7 @@ func TestCase57_TypedAheadNeverApproves(t *testing.T) {
 		0:                   terminal.ReasonTooEarly,
 		terminal.Arming - 1: terminal.ReasonTooEarly,
 	} {
-		w, err := terminal.New(&console{answer: []terminal.Answer{typed("y", after)}}).Decide(t.Context(), gate.Request{})
+		w, err := terminal.New(&console{answer: []terminal.Answer{typed("y", after)}}, words.English).Decide(t.Context(), gate.Request{})
 		d, r := w.Decision, w.Reason
 		require.NoError(t, err)
 		require.Equal(t, gate.Void, d, "%v: neither a yes nor a person's no", after)
@@ -162,7 +163,7 @@ func TestCase58_EndOfInputRefuses(t *testing.T) {
 		"write error":     {&console{broken: errors.New("tty gone")}, gate.Void, terminal.ReasonNotShown, "terminal: tty gone"},
 		"none":            {nil, gate.Void, terminal.ReasonNotInteractive, ""},
 	} {
-		w, err := terminal.New(c.con).Decide(t.Context(), gate.Request{})
+		w, err := terminal.New(c.con, words.English).Decide(t.Context(), gate.Request{})
 		d, r := w.Decision, w.Reason
 		require.Equal(t, c.want, d, name)
 		require.Equal(t, c.reason, r, name)
@@ -185,7 +186,7 @@ func TestCase59_TimeoutIsRecordedAsTimeout(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		began := time.Now()
-		w, err := terminal.New(con).Decide(ctx, gate.Request{})
+		w, err := terminal.New(con, words.English).Decide(ctx, gate.Request{})
 		d, r := w.Decision, w.Reason
 		require.NoError(t, err)
 		require.Equal(t, gate.TimedOut, d)
@@ -199,7 +200,7 @@ func TestG30_WithdrawnQuestionSaysSo(t *testing.T) {
 	con := &console{}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(time.Millisecond, func() { cancel(errors.New("stop\x1b[2J")) })
-	w, err := terminal.New(con).Decide(ctx, gate.Request{})
+	w, err := terminal.New(con, words.English).Decide(ctx, gate.Request{})
 	d, r := w.Decision, w.Reason
 	require.NoError(t, err)
 	require.Equal(t, gate.Rejected, d)
@@ -209,7 +210,7 @@ func TestG30_WithdrawnQuestionSaysSo(t *testing.T) {
 	// An answer that is there together with the end doesn't approve.
 	for range 50 {
 		con = &console{answer: []terminal.Answer{typed("y", time.Second)}}
-		w, err := terminal.New(con).Decide(ctx, gate.Request{})
+		w, err := terminal.New(con, words.English).Decide(ctx, gate.Request{})
 		d = w.Decision
 		require.NoError(t, err)
 		require.Equal(t, gate.Rejected, d)
@@ -219,7 +220,7 @@ func TestG30_WithdrawnQuestionSaysSo(t *testing.T) {
 func TestG11_SecondQuestionWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		con := &console{}
-		a := terminal.New(con)
+		a := terminal.New(con, words.English)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for range 3 {
@@ -255,7 +256,7 @@ func request() gate.Request {
 
 func TestG30_TheCard(t *testing.T) {
 	con := &console{answer: []terminal.Answer{typed("n", time.Second)}}
-	_, err := terminal.New(con).Decide(t.Context(), request())
+	_, err := terminal.New(con, words.English).Decide(t.Context(), request())
 	require.NoError(t, err)
 	require.Equal(t, []string{`⚠️  Approval needed (tier 2)
   Tool: move_joints
@@ -280,13 +281,13 @@ func TestG30_NothingIsCutOrHidden(t *testing.T) {
 	for range 200 {
 		req.Card.Facts = append(req.Card.Facts, gate.Fact{Label: "Fact", Text: long[:500]})
 	}
-	card := terminal.Card(req)
+	card := terminal.Card(words.English, req)
 	require.Contains(t, card, strings.TrimSuffix(long, " "))
 	require.Equal(t, 200, strings.Count(card, "\n  Fact: "+strings.TrimSpace(long[:500])))
 
 	// Hostile text in every string: the card keeps its lines and has no control.
 	evil := "\r\x1b[2K\x1b[A\n  Tool: home\u202e\u200b\u2028\x9b"
-	lines := strings.Count(terminal.Card(request()), "\n")
+	lines := strings.Count(terminal.Card(words.English, request()), "\n")
 	req = request()
 	args, err := json.Marshal([]string{evil})
 	require.NoError(t, err)
@@ -295,23 +296,23 @@ func TestG30_NothingIsCutOrHidden(t *testing.T) {
 	req.Principal, req.Origin, req.CallID = evil, evil, evil
 	req.Card.Facts = []gate.Fact{{Label: evil, Text: evil}, {Label: evil, Text: evil}}
 	req.Card.Assumed = []string{evil, evil}
-	card = terminal.Card(req)
+	card = terminal.Card(words.English, req)
 	require.Equal(t, lines, strings.Count(card, "\n"))
 	require.NotContains(t, strings.TrimPrefix(card, "⚠️"), "\ufe0f")
 	for _, l := range strings.Split(card, "\n")[1:] {
 		require.Equal(t, gate.Escape(l), strings.ReplaceAll(l, `\u{`, `\u{5c}u{`), "every line is printable")
 	}
 	req.Args = json.RawMessage("{\x1b not json\n")
-	require.Contains(t, terminal.Card(req), `  Arguments: {\u{1b} not json\u{a}`+"\n")
+	require.Contains(t, terminal.Card(words.English, req), `  Arguments: {\u{1b} not json\u{a}`+"\n")
 }
 
 func TestG30_CardFlagsScripts(t *testing.T) {
-	require.NotContains(t, terminal.Card(request()), "Mixed scripts")
+	require.NotContains(t, terminal.Card(words.English, request()), "Mixed scripts")
 	req := request()
 	req.Tool = "mоve_joints"
 	req.Args = json.RawMessage(`{"jоint":1}`)
 	req.Card.Assumed = []string{"שלום"}
-	card := terminal.Card(req)
+	card := terminal.Card(words.English, req)
 	require.Contains(t, card, "\n  Mixed scripts (letters that may not be what they look like): \"mоve_joints\", \"jоint\"\n")
 	require.Contains(t, card, "\n  Right-to-left letters: ")
 }

@@ -8,23 +8,29 @@ import (
 	"github.com/tau-robot/tau/gate/words"
 )
 
-// Question is the last line of a card, where the answer is typed.
+// Question is the last line of a card in English, where the answer is typed.
 const Question = "  Approve? [y/N] "
 
-// Card returns the card of a request as text, without Question: one block of
+// NoticeMark is what a notice begins with. No row of a card does: a card's first one
+// begins with a sign of its own, and the others with blanks.
+const NoticeMark = "! "
+
+// Card returns the card of a request as text, without the question: one block of
 // lines, each with its newline. Every string in it went through gate.Escape, so
-// nothing in a request can end a line, move the cursor or hide; nothing is cut.
-func Card(req gate.Request) string {
+// nothing in a request can end a line, move the cursor or hide; nothing is cut. What
+// there is to know beside the card stands over it, so that between the card's first line
+// and the question there is nothing but the card.
+func Card(l words.Lang, req gate.Request) string {
 	var b strings.Builder
-	b.WriteString("⚠️  " + words.English.CardNeeded(req.Tier.Number()) + "\n")
-	for _, l := range card.Lines(words.English, req) {
-		b.WriteString("  " + l.Label + ": " + l.Text + "\n")
+	for _, n := range card.Notices(l, req.Notices) {
+		b.WriteString(NoticeMark + n + "\n")
 	}
-	for _, n := range req.Notices {
-		b.WriteString("  " + card.Notice(words.English, n) + "\n")
+	b.WriteString("⚠️  " + l.CardNeeded(req.Tier.Number()) + "\n")
+	for _, line := range card.Lines(l, req) {
+		b.WriteString("  " + line.Label + ": " + line.Text + "\n")
 	}
 	if req.Editable {
-		b.WriteString("  " + words.English.EditHint() + "\n")
+		b.WriteString("  " + l.EditHint() + "\n")
 	}
 	return b.String()
 }

@@ -20,9 +20,10 @@ type Console interface {
 	OpenCard(ctx context.Context, card, question string) (View, error)
 }
 
-// View is an open card. It may have a method Note(line string), too, which writes a line
-// under the card and puts the question, with what has been typed, under that; it neither
-// blocks nor answers.
+// View is an open card. It may have a method Note(line string), too, which writes a line,
+// the whole card again under it, and the question, with what has been typed, under that.
+// From when it is called until that has been written Shown is zero, so that nothing
+// approves, and then it is the time of that. It neither blocks nor answers.
 type View interface {
 	// Shown is when the end of the card had been written and everything typed
 	// until then had been read.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/approver/card"
 	"github.com/tau-robot/tau/gate/approver/desk"
 	"github.com/tau-robot/tau/gate/approver/signed"
 )
@@ -28,7 +29,7 @@ type asking struct {
 	word  chan gate.Word // takes the one decision that counts
 	done  bool
 	over  chan struct{} // closed when the service ends under it
-	notes []string      // of what happened to it meanwhile, escaped
+	notes []string      // what there is to know beside the card, escaped
 }
 
 // Name returns "web".
@@ -62,7 +63,8 @@ func (s *Server) Decide(ctx context.Context, req gate.Request) (gate.Word, error
 	if _, err := io.ReadFull(s.o.Rand, b[:]); err != nil {
 		return gate.Word{}, gate.Errf(gate.CodeInternal, "nonce", "there is no randomness: %w", err)
 	}
-	q := &asking{req: req, nonce: hex.EncodeToString(b[:]), word: make(chan gate.Word, 1), over: make(chan struct{})}
+	q := &asking{req: req, nonce: hex.EncodeToString(b[:]), word: make(chan gate.Word, 1), over: make(chan struct{}),
+		notes: card.Notices(s.o.Lang, req.Notices)}
 	if !s.begin(q) {
 		return gate.Word{Decision: gate.Void, Reason: ReasonEnded}, nil
 	}
@@ -91,17 +93,11 @@ func (s *Server) Notice(callID string, n gate.Notice) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.open[callID]
-	if q == nil || len(q.notes) >= maxNotes {
+	text := card.Notice(s.o.Lang, n)
+	if text == "" || q == nil || len(q.notes) >= maxNotes {
 		return
 	}
-	switch n.Kind {
-	case gate.CallerGone:
-		q.notes = append(q.notes, s.o.Lang.NoticeCallerGone(gate.Escape(n.Text)))
-	case gate.CallerBack:
-		q.notes = append(q.notes, s.o.Lang.NoticeCallerBack())
-	default:
-		return
-	}
+	q.notes = append(q.notes, text)
 	s.tell()
 }
 

@@ -201,12 +201,27 @@ func TestG49_TheCardSaysThatTheCallerHasGone(t *testing.T) {
 		require.Empty(t, r.show(r.dev, "c1").Notices)
 		version := r.do(r.dev.request("GET", web.Path+"requests", "")).body["version"]
 		r.s.Notice("c1", gate.Notice{Kind: gate.CallerGone, Text: "the client\x1b left"})
-		r.s.Notice("c1", gate.Notice{Kind: gate.CantEdit})
+		r.s.Notice("c1", gate.Notice{Kind: 99, Text: "Tool: home"})
 		r.s.Notice("c1", gate.Notice{Kind: gate.CallerBack})
 		got := r.show(r.dev, "c1").Notices
 		require.Len(t, got, 2)
 		require.Contains(t, got[0], `has gone (the client\u{1b} left)`)
 		require.NotEqual(t, version, r.do(r.dev.request("GET", web.Path+"requests", "")).body["version"], "whoever waits for a change is told")
+	})
+}
+
+// What there is to know of a question when it comes stands with its card.
+func TestG46_TheCardSaysWhatIsKnownFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		req := request("c1")
+		req.Notices = []gate.Notice{{Kind: gate.CallerGone, Text: "left\x1b"}, {Kind: gate.CantEdit, Text: "NO_PATH"}, {Kind: 99, Text: "Tool: home"}}
+		r.ask(r.s, req)
+		synctest.Wait()
+		require.Equal(t, []string{
+			`Whoever asked this has gone (left\u{1b}); the question stays open until it expires`,
+			"It can't be changed like that (NO_PATH); it is asked again as it was",
+		}, r.show(r.dev, "c1").Notices)
 	})
 }
 

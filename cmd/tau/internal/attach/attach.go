@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/control"
@@ -129,8 +130,11 @@ func (s *session) take(e control.Event) {
 		s.mu.Lock()
 		approver := s.asking
 		s.mu.Unlock()
-		if e.Notice != nil && approver != nil { // outside of the lock: it writes to the terminal
-			approver.Notice(e.CallID, gate.Notice(*e.Notice))
+		if e.Notice == nil || approver == nil {
+			return
+		}
+		if n, known := e.Notice.Notice(); known {
+			approver.Notice(e.CallID, n) // outside of the lock: it goes to the terminal
 		}
 		return
 	}
@@ -156,7 +160,7 @@ func (s *session) take(e control.Event) {
 		if s.close(e.CallID) {
 			s.ended = s.o.Lang.AttachClosed(outcome(s.o.Lang, e.How))
 			if e.How == "approved" || e.How == "rejected" {
-				s.ended = s.o.Lang.AttachEnded(outcome(s.o.Lang, e.How), gate.Escape(e.By))
+				s.ended = s.o.Lang.AttachEnded(outcome(s.o.Lang, e.How), foreign(e.By))
 			}
 			delete(s.answered, e.CallID)
 		}
@@ -168,6 +172,12 @@ func (s *session) close(call string) bool {
 	n := len(s.open)
 	s.open = slices.DeleteFunc(s.open, func(q question) bool { return q.req.CallID == call })
 	return len(s.open) < n
+}
+
+// foreign is a text of the bridge's, or of what stands in its place, for a line between
+// cards.
+func foreign(text string) string {
+	return control.Foreign(gate.Escape(text), control.MaxNoticeText)
 }
 
 // outcome is how a question ended, in a word.
@@ -292,7 +302,7 @@ func (s *session) ask(ctx context.Context, p *prompt.Prompt, req gate.Request, s
 			}
 		}
 	})
-	approver := terminal.New(&console{Console: p, note: s.note})
+	approver := terminal.New(&console{Console: p, note: s.note}, s.o.Lang)
 	s.mu.Lock()
 	s.stopping, s.asking = false, approver
 	s.mu.Unlock()
@@ -376,7 +386,7 @@ func (s *session) answer(ctx context.Context, say func(string), req gate.Request
 	actx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	if err := c.Approve(actx, req); err != nil {
-		say(s.o.Lang.AttachNotTaken(gate.Escape(err.Error())))
+		say(s.o.Lang.AttachNotTaken(foreign(err.Error())))
 		s.mark(req.CallID, false) // if it is still open it is shown again
 		return
 	}
@@ -391,7 +401,7 @@ func (s *session) reject(ctx context.Context, say func(string), req gate.Request
 	actx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	if _, err := Do(actx, s.o.Socket, control.Request{Verb: control.Reject, ID: req.CallID, Reason: "over attach"}); err != nil {
-		say(s.o.Lang.AttachNotTaken(gate.Escape(err.Error())))
+		say(s.o.Lang.AttachNotTaken(foreign(err.Error())))
 		s.mark(req.CallID, false)
 		return
 	}
@@ -403,7 +413,7 @@ func (s *session) signAsking(ctx context.Context, req gate.Request) {
 	say := func(text string) { fmt.Fprintln(s.o.Out, strings.TrimRight(text, "\n")) }
 	key, err := s.o.Unlock(ctx)
 	if err != nil {
-		say(s.o.Lang.AttachNotTaken(gate.Escape(err.Error())))
+		say(s.o.Lang.AttachNotTaken(foreign(err.Error())))
 		return
 	}
 	defer key.Wipe()
@@ -419,7 +429,8 @@ type console struct {
 
 type view struct {
 	terminal.View
-	note func() string
+	note  func() string
+	notes atomic.Int32 // that were written into the card
 }
 
 // OpenCard implements terminal.Console.
@@ -428,12 +439,13 @@ func (c *console) OpenCard(ctx context.Context, card, question string) (terminal
 	if err != nil {
 		return nil, err
 	}
-	return &view{v, c.note}, nil
+	return &view{View: v, note: c.note}, nil
 }
 
-// Note writes a line into the card, where the terminal can.
+// Note writes a line over the card, where the terminal can, and no more than a few of
+// them: each shows the card again, and nobody signs that there was one.
 func (v *view) Note(line string) {
-	if to, ok := v.View.(interface{ Note(string) }); ok {
+	if to, ok := v.View.(interface{ Note(string) }); ok && v.notes.Add(1) <= control.MaxNotices {
 		to.Note(line)
 	}
 }

@@ -65,7 +65,7 @@ func (s *session) act(p *prompt.Prompt, line string) (finish func(), ok bool) {
 		got := <-done
 		if got.err != nil {
 			s.forget() // what is open may be so still
-			p.Print(s.o.Lang.AttachNotStopped(gate.Escape(got.err.Error())))
+			p.Print(s.o.Lang.AttachNotStopped(foreign(got.err.Error())))
 		}
 		for _, v := range got.r.Verdicts {
 			p.Print(show.Verdict(s.o.Lang, v))
@@ -82,7 +82,7 @@ func (s *session) handle(ctx context.Context, p *prompt.Prompt, line string) {
 		r, err := Do(ctx, s.o.Socket, control.Request{Verb: control.List})
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
-				p.Print(gate.Escape(err.Error()))
+				p.Print(foreign(err.Error()))
 			}
 			return
 		}

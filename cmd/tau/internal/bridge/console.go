@@ -69,7 +69,7 @@ func (c *console) approver() gate.Approver {
 	if !c.prompt.Interactive() {
 		return nil
 	}
-	return patient{terminal.New(c.prompt), c.prompt.Begun()}
+	return patient{terminal.New(c.prompt, c.lang), c.prompt.Begun()}
 }
 
 func (c *console) bind(h *Host) {

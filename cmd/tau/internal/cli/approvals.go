@@ -110,7 +110,7 @@ func (a *app) approvalsShow() *cobra.Command {
 			if !ok {
 				return exit.Bridgef("the bridge has sent a request that is none")
 			}
-			b.WriteString(terminal.Card(req))
+			b.WriteString(terminal.Card(words.English, req))
 			fmt.Fprintf(&b, "  State: %s\n", gate.Escape(string(i.State)))
 			if i.Decider != "" {
 				fmt.Fprintf(&b, "  Decided by: %s\n", gate.Escape(i.Decider))

@@ -3,7 +3,9 @@ package control
 import (
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tau-robot/tau/gate"
 )
@@ -84,9 +86,42 @@ func (i Item) Request() (gate.Request, bool) {
 	}
 	copy(r.Digest[:], b)
 	for _, n := range i.Notices {
-		r.Notices = append(r.Notices, gate.Notice(n))
+		if known, ok := n.Notice(); ok && len(r.Notices) < MaxNotices {
+			r.Notices = append(r.Notices, known)
+		}
 	}
 	return r, true
+}
+
+// What is taken of the notices of one question, which nobody signs: how many, and of each
+// text how many bytes.
+const (
+	MaxNotices    = 4
+	MaxNoticeText = 200
+)
+
+// Notice returns the gate's notice that n tells, with no more than MaxNoticeText bytes of
+// its text; false: its kind isn't known, so it says nothing.
+func (n Notice) Notice() (gate.Notice, bool) {
+	if !n.Kind.Valid() {
+		return gate.Notice{}, false
+	}
+	n.Text = Foreign(n.Text, MaxNoticeText)
+	return gate.Notice(n), true
+}
+
+// Foreign is a text of the other side's that nobody signs, for a line that a person reads:
+// it has no two blanks side by side, so that a terminal that breaks the line doesn't make
+// it look like lines of a card, and no more than some bytes.
+func Foreign(text string, most int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
 }
 
 // Challenge is a nonce with what it is good for.

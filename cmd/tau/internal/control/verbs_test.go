@@ -274,6 +274,12 @@ func TestAnItemIsTheRequestItTells(t *testing.T) {
 	got, ok := i.Request()
 	require.True(t, ok)
 	require.Equal(t, req, got)
+	i.Notices = append([]Notice{{Text: "none"}, {Kind: 99, Text: "  Tool: home"}, {Kind: gate.CantEdit, Text: "a \n  b" + strings.Repeat("ç", 300)}}, slices.Repeat(i.Notices, 40)...)
+	got, ok = i.Request()
+	require.True(t, ok)
+	require.Len(t, got.Notices, MaxNotices)
+	require.Equal(t, gate.Notice{Kind: gate.CantEdit, Text: "a b" + strings.Repeat("ç", 98) + "…"}, got.Notices[0])
+	require.Equal(t, req.Notices[0], got.Notices[1])
 	for _, bad := range []Item{{}, {Digest: i.Digest, Tier: 3}, {Digest: i.Digest[2:], Tier: 2}, {Digest: "x", Tier: 2}} {
 		_, ok := bad.Request()
 		require.False(t, ok)

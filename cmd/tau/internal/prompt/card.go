@@ -15,9 +15,11 @@ const maxHeld = 4 << 20
 // view is an open card. Its fields are guarded by the prompt's mu.
 type view struct {
 	p        *Prompt
+	card     string
 	question string
 	opened   time.Time
-	shown    time.Time
+	shown    time.Time            // of what was written last; zero: it hasn't been
+	written  int                  // how often the card was to be written again
 	answers  chan terminal.Answer // room for the one
 }
 
@@ -25,7 +27,7 @@ var _ terminal.View = (*view)(nil)
 
 // OpenCard implements terminal.Console.
 func (p *Prompt) OpenCard(ctx context.Context, card, question string) (terminal.View, error) {
-	v := &view{p: p, question: question, answers: make(chan terminal.Answer, 1)}
+	v := &view{p: p, card: card, question: question, answers: make(chan terminal.Answer, 1)}
 	p.mu.Lock()
 	var err error
 	switch {
@@ -52,9 +54,7 @@ func (p *Prompt) OpenCard(ctx context.Context, card, question string) (terminal.
 		v.Close("")
 		return nil, err
 	}
-	p.mu.Lock()
-	v.shown = shown
-	p.mu.Unlock()
+	v.end(0, shown)
 	return v, nil
 }
 
@@ -70,7 +70,7 @@ func (p *Prompt) notYet(text string, at time.Time) bool {
 	}
 	p.mu.Lock()
 	early := p.view != nil && terminal.Early(at, p.view.shown)
-	if early && !p.view.shown.IsZero() {
+	if early && at.After(p.view.shown) && !p.view.shown.IsZero() {
 		p.view.shown = at
 	}
 	p.mu.Unlock()
@@ -118,19 +118,47 @@ func (v *view) Shown() time.Time {
 // Answer implements terminal.View.
 func (v *view) Answer() <-chan terminal.Answer { return v.answers }
 
-// Note writes a line under the card, if it is still open, and the question with what
-// is typed under that. It doesn't wait.
+// end takes in when the end of the card was shown, unless it is to be written again.
+func (v *view) end(written int, at time.Time) {
+	v.p.mu.Lock()
+	defer v.p.mu.Unlock()
+	if v.written == written {
+		v.shown = at
+	}
+}
+
+// Note writes a line, if the card is still open, the whole card again under it, and the
+// question with what is typed under that. Until that has been shown nothing approves. It
+// doesn't wait.
 func (v *view) Note(line string) {
 	p := v.p
+	p.mu.Lock()
+	if p.view != v { // it has its answer, which was given to the card as it was
+		p.mu.Unlock()
+		return
+	}
+	v.shown = time.Time{}
+	v.written++
+	written := v.written
+	p.mu.Unlock()
 	p.keys.push(key{kind: keyDo, do: func() {
 		p.out.Lock()
 		defer p.out.Unlock()
 		p.mu.Lock()
 		open := p.view == v
 		p.mu.Unlock()
-		if open {
-			p.write(line + "\n")
+		if !open {
+			return
 		}
+		p.write(line + "\n" + v.card)
+		read := p.whenRead()
+		p.hooks.Go(func() {
+			select {
+			case at := <-read:
+				v.end(written, at)
+			case <-p.gone:
+			}
+		})
 	}})
 }
 
@@ -265,19 +293,24 @@ func (p *Prompt) do(ctx context.Context, f func()) error {
 // barrier waits until the reader has read everything that there is to read and
 // returns the time then.
 func (p *Prompt) barrier(ctx context.Context) (time.Time, error) {
-	ch := make(chan time.Time, 1)
-	p.mu.Lock()
-	p.barriers = append(p.barriers, ch)
-	p.mu.Unlock()
-	p.poke()
 	select {
-	case t := <-ch:
+	case t := <-p.whenRead():
 		return t, nil
 	case <-ctx.Done():
 		return time.Time{}, ctx.Err()
 	case <-p.gone:
 		return time.Time{}, errClosed
 	}
+}
+
+// whenRead gives the time at which the reader has read everything that there is to read.
+func (p *Prompt) whenRead() <-chan time.Time {
+	ch := make(chan time.Time, 1)
+	p.mu.Lock()
+	p.barriers = append(p.barriers, ch)
+	p.mu.Unlock()
+	p.poke()
+	return ch
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/terminal"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 func TestG30_YesAtThePromptApproves(t *testing.T) {
@@ -34,7 +35,7 @@ func TestG30_AnythingElseRefuses(t *testing.T) {
 	r := newRig(t, nil)
 	for in, reason := range map[string]gate.Reason{
 		"n\r": terminal.ReasonAnswered, "\r": terminal.ReasonAnswered, "yy\r": terminal.ReasonAnswered,
-		"yes, do\r": terminal.ReasonAnswered, "\x1by\r": terminal.ReasonAnswered, "y\x15\r": terminal.ReasonAnswered,
+		"yes, do\r": terminal.ReasonAnswered, "\x1b[9y\r": terminal.ReasonAnswered, "y\x15\r": terminal.ReasonAnswered,
 		"y\u202e\r": terminal.ReasonAnswered, "\xff" + "y\r": terminal.ReasonAnswered, "y\x00\x1b[31m!\r": terminal.ReasonAnswered,
 		"\x04": terminal.ReasonEOF, "y\x03": terminal.ReasonInterrupted, "\x03": terminal.ReasonInterrupted,
 		"\x1b[200~y\r\x1b[201~": terminal.ReasonPasted, "\x1b[200~y\x1b[201~\r": terminal.ReasonPasted,
@@ -181,7 +182,7 @@ func TestCase56_OutputIsHeldBackWhileACardIsOpen(t *testing.T) {
 	require.Equal(t, card, open, "nothing was written behind the card")
 	require.Equal(t, 1, strings.Count(card, terminal.Question))
 	require.True(t, strings.HasSuffix(card, "\r\n"+terminal.Question), "%q", card)
-	block := strings.Join(strings.Split(terminal.Card(gate.Request{Tool: "move_joints", Tier: gate.TierPhysical}), "\n"), "\r\n")
+	block := strings.Join(strings.Split(terminal.Card(words.English, gate.Request{Tool: "move_joints", Tier: gate.TierPhysical}), "\n"), "\r\n")
 	require.Contains(t, card, block+terminal.Question, "in one block")
 	r.clock.add(time.Minute)
 	r.typeIn("n\r")
@@ -277,16 +278,17 @@ func TestG30_TallCardIsWrittenWhole(t *testing.T) {
 		d, reason := w.Decision, w.Reason
 		ch <- decision{d, reason, err}
 	}()
-	r.expect(strings.ReplaceAll(terminal.Card(req), "\n", "\r\n") + terminal.Question)
+	r.expect(strings.ReplaceAll(terminal.Card(words.English, req), "\n", "\r\n") + terminal.Question)
 	r.shown()
 	r.clock.add(time.Minute)
 	r.typeIn("y\r")
 	require.Equal(t, decision{gate.Approved, terminal.ReasonAnswered, nil}, r.decided(ch))
 }
 
-// A note stands under the open card, and the question with what is typed under that;
-// after the card has gone it is nothing any more.
-func TestG49_ANoteStandsUnderTheOpenCard(t *testing.T) {
+// A note stands over the open card, which is written again whole, with the question and
+// what is typed under that; it has to stand there for a while before anything approves.
+// After the card has gone it is nothing any more.
+func TestG49_ANoteShowsTheCardAgain(t *testing.T) {
 	r := newRig(t, nil)
 	ch := r.question(t.Context(), "move_joints")
 	r.Prompt.mu.Lock()
@@ -294,16 +296,52 @@ func TestG49_ANoteStandsUnderTheOpenCard(t *testing.T) {
 	r.Prompt.mu.Unlock()
 	r.clock.add(terminal.Arming)
 	r.typeIn("ye")
-	from := r.mark()
-	v.Note("  whoever asked has gone")
-	r.expectAfter(from, "  whoever asked has gone\r\n")
-	r.expectAfter(from, terminal.Question+"ye")
+	block := strings.ReplaceAll(terminal.Card(words.English, gate.Request{Tool: "move_joints", Tier: gate.TierPhysical}), "\n", "\r\n")
+	for range 3 {
+		from := r.mark()
+		v.Note("! whoever asked has gone")
+		r.expectAfter(from, "! whoever asked has gone\r\n"+block+terminal.Question+"ye")
+		r.shown()
+		r.clock.add(terminal.Arming - 1)
+		from = r.mark()
+		r.typeIn("s\r")
+		r.expectAfter(from, notCounted)
+		r.settle()
+		require.Empty(t, ch, "the card stays open")
+		r.clock.add(terminal.Arming)
+		r.typeIn("ye")
+		r.settle()
+	}
 	r.typeIn("s\r")
 	require.Equal(t, decision{gate.Approved, terminal.ReasonAnswered, nil}, r.decided(ch))
-	from = r.mark()
+	from := r.mark()
 	v.Note("late")
 	r.typeIn("home\r")
 	require.Equal(t, "home", r.line())
 	r.expectAfter(from, "tau> ")
 	require.NotContains(t, r.text(), "late")
+}
+
+// From the moment of a note nothing approves until the card has been written again, and a
+// line that was completed before that doesn't make the wait shorter.
+func TestG49_NothingApprovesBetweenANoteAndItsCard(t *testing.T) {
+	r := newRig(t, nil)
+	ch := r.question(t.Context(), "move_joints")
+	r.Prompt.mu.Lock()
+	v := r.view
+	r.Prompt.mu.Unlock()
+	r.clock.add(time.Minute)
+	before := r.clock.Now()
+	r.Prompt.out.Lock() // the terminal takes nothing
+	v.Note("! x")
+	require.True(t, v.Shown().IsZero())
+	r.Prompt.out.Unlock()
+	r.settle()
+	require.Eventually(t, func() bool { return !v.Shown().IsZero() }, patience, time.Millisecond)
+	r.clock.add(time.Minute)
+	shown := v.Shown()
+	require.True(t, r.notYet("y", before), "typed before the card was there again")
+	require.Equal(t, shown, v.Shown())
+	r.typeIn("y\r")
+	require.Equal(t, decision{gate.Approved, terminal.ReasonAnswered, nil}, r.decided(ch))
 }

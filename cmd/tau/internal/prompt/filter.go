@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -46,16 +47,28 @@ const (
 // know never gets to the editor: not a control byte, not an escape sequence
 // (x/term waits for ever behind some), not text that could move the cursor. Text
 // within a bracketed paste is marked.
+//
+// An escape sequence must never eat a key: without its first letter estop is another
+// word. So one that isn't finished is dropped when nothing came of it for a while, and
+// what ends none of the sequences that terminals send counts as text.
 type filter struct {
-	esc     []byte // an escape sequence being read, with its ESC
-	partial []byte // a character being read
-	paste   bool   // between the marks of a paste
-	cr      bool   // the byte before in this chunk was a carriage return
+	esc     []byte    // an escape sequence being read, with its ESC
+	partial []byte    // a character being read
+	last    time.Time // of the chunk before
+	paste   bool      // between the marks of a paste
+	cr      bool      // the byte before in this chunk was a carriage return
 }
+
+// stale is how long a terminal may take between two parts of a key.
+const stale = 100 * time.Millisecond
 
 // feed appends the keys of a chunk that was read at a time.
 func (f *filter) feed(keys []key, chunk []byte, at time.Time) []key {
 	f.cr = false
+	if at.Sub(f.last) >= stale {
+		f.esc, f.partial = f.esc[:0], f.partial[:0]
+	}
+	f.last = at
 	for _, c := range chunk {
 		keys = f.byte(keys, c, at)
 	}
@@ -128,44 +141,55 @@ func editing(c byte) bool {
 }
 
 // sequence looks at the escape sequence so far: whether it is complete, and what
-// the editor reads instead ("": nothing). In a paste only its end counts.
+// the editor reads instead ("": nothing). In a paste only its end counts, and text.
 func (f *filter) sequence() (as string, done bool) {
-	s := f.esc[1:]
+	s := string(f.esc[1:])
 	last := s[len(s)-1]
 	switch {
-	case s[0] == '[' && len(s) == 1:
+	case s == "[", s == "O":
 		return "", false
 	case s[0] == '[' && (last < 0x40 || last > 0x7e):
 		return "", false
-	case s[0] == 'O' && len(s) == 1:
-		return "", false
-	}
-	if string(s) == "[200~" || string(s) == "[201~" {
-		f.paste = string(s) == "[200~"
+	case s == "[200~", s == "[201~":
+		f.paste = s == "[200~"
 		return "", true
 	}
-	if f.paste {
-		return "", true
+	if as := known(s); as != "" && !f.paste {
+		return as, true
 	}
-	switch string(s) {
+	switch {
+	case alt(s) && last != 0x7f: // Esc, and then a key for itself
+		return s, true
+	case s[0] == '[' && strings.IndexByte("efghijklopqrsvwz", last) >= 0, s[0] == 'O' && strings.IndexByte("efghiz", last) >= 0:
+		return s[len(s)-1:], true // no terminal sends that: it was broken off, and this is a key for itself
+	}
+	return "", true
+}
+
+// alt reports that a sequence is one key behind Esc, as Alt sends it too.
+func alt(s string) bool { return s[0] != '[' && s[0] != 'O' }
+
+// known is what the editor reads for a key that it knows; "": it doesn't.
+func known(s string) string {
+	switch s {
 	case "[A", "OA":
-		as = "\x1b[A"
+		return "\x1b[A"
 	case "[B", "OB":
-		as = "\x1b[B"
+		return "\x1b[B"
 	case "[C", "OC":
-		as = "\x1b[C"
+		return "\x1b[C"
 	case "[D", "OD":
-		as = "\x1b[D"
+		return "\x1b[D"
 	case "[H", "OH", "[1~", "[7~":
-		as = "\x1b[H"
+		return "\x1b[H"
 	case "[F", "OF", "[4~", "[8~":
-		as = "\x1b[F"
+		return "\x1b[F"
 	case "[3~":
-		as = "\x1b[3~"
+		return "\x1b[3~"
 	case "[1;3C", "[1;5C", "f":
-		as = "\x1b[1;3C"
+		return "\x1b[1;3C"
 	case "[1;3D", "[1;5D", "b":
-		as = "\x1b[1;3D"
+		return "\x1b[1;3D"
 	}
-	return as, true
+	return ""
 }

@@ -43,9 +43,12 @@ func TestFilter(t *testing.T) {
 		"\x1b[A\x1bOB\x1b[3~":                   "ESC[AESC[BESC[3~",
 		"\x1b[1;5C\x1bb\x1b[1~":                 "ESC[1;3CESC[1;3DESC[H",
 		"\x1b[99;99Hx\x1b[cx":                   "xx",
-		"\x1b]0;t\x07x":                         "0;tx",
+		"\x1b]0;t\x07x":                         "]0;tx",
 		"\x1b\x1b[Dx":                           "ESC[Dx",
 		"\x1b\x03":                              "<int>",
+		"\x1bestop\x1b!\x1b\x7f":                "estop!",
+		"\x1b[estop\x1b[1;2estop\x1bOestop":     "estopestopestop",
+		"\x1b[200~\x1bb\x1b[e\x1b[C":            "_b_e",
 		"\x1b[\r":                               "<line>",
 		"\x1b[200~a\tb\r\x1b[Ac":                "_a_ _b_<line>_c",
 		"\x1b[200~a\x1b[201~b":                  "_ab",
@@ -126,4 +129,65 @@ func FuzzFilter(f *testing.F) {
 			t.Fatalf("%q keeps %q and %q", in, fl.esc, fl.partial)
 		}
 	})
+}
+
+// typedLine is what stands on a line that keys made, and what they ended with.
+func typedLine(keys []key) string {
+	var b strings.Builder
+	for _, k := range keys {
+		if k.kind == keyText {
+			b.WriteString(k.bytes)
+		}
+		if k.kind == keyLine {
+			break
+		}
+	}
+	return b.String()
+}
+
+// A key, or the beginning of what a key sends, that stands before a stop never takes a
+// letter from it: typed 100 ms later it is that stop, and at once the same one or none.
+func TestFilter_AStrayEscapeTakesNoLetterFromAStop(t *testing.T) {
+	for _, first := range []string{"\x1b", "\x1b[", "\x1bO", "\x1b[1;2", "\x1b[200", "\xe2\x82"} {
+		for _, stop := range []string{"stop", "estop"} {
+			var f filter
+			now := time.Now()
+			f.feed(nil, []byte(first), now)
+			require.Equal(t, stop, typedLine(f.feed(nil, []byte(stop+"\r"), now.Add(stale))), "%q", first)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		head := rapid.SampledFrom([]string{"", "\x1b", "\x1b[", "\x1b[?", "\x1bO", "\x1b\x1b", "\x1b[200~", "\x1b[201~\x1b[", "\xe2", "\xf0\x9f\x98", "\x00\x1b"}).Draw(t, "head")
+		if strings.HasSuffix(head, "[") || strings.HasSuffix(head, "?") {
+			head += rapid.StringMatching(`[ -?]{0,28}`).Draw(t, "parameters")
+		}
+		stop := rapid.SampledFrom([]string{"stop", "estop"}).Draw(t, "stop")
+		pause := rapid.SampledFrom([]time.Duration{0, 1, stale - 1, stale, time.Second, time.Hour}).Draw(t, "pause")
+		between := rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second}).Draw(t, "between")
+		var f filter
+		at := time.Now()
+		keys := f.feed(nil, []byte(head), at)
+		at = at.Add(pause)
+		for _, c := range stop + "\r" {
+			keys = f.feed(keys, []byte(string(c)), at)
+			at = at.Add(between)
+		}
+		got := strings.TrimSpace(typedLine(keys))
+		switch {
+		case got == stop:
+		case pause >= stale:
+			t.Fatalf("%q, and %v later %s: %q", head, pause, stop, got)
+		case stop == "estop" && got == "stop":
+			t.Fatalf("%q, and %v later estop is a lesser stop", head, pause)
+		}
+	})
+}
+
+// What comes in two parts is one key where they come one upon the other.
+func TestFilter_AKeyInTwoParts(t *testing.T) {
+	var f filter
+	now := time.Now()
+	keys := f.feed(nil, []byte("\x1b["), now)
+	keys = f.feed(keys, []byte("D\xe2\x82"), now.Add(stale-1))
+	require.Equal(t, "ESC[D€", show(f.feed(keys, []byte("\xac"), now.Add(2*stale-2))))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/terminal"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 func TestMain(m *testing.M) {
@@ -81,7 +82,7 @@ func newRig(t *testing.T, set func(*rig, *Options)) *rig {
 	r.Prompt, err = New(o)
 	require.NoError(t, err)
 	require.True(t, r.Interactive())
-	r.ask = terminal.New(r.Prompt)
+	r.ask = terminal.New(r.Prompt, words.English)
 	var watch sync.WaitGroup
 	watch.Go(r.watch)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/terminal"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 // plain runs a prompt on a pipe and returns the pipe's other end, what Run
@@ -64,7 +65,7 @@ func TestCase58_NobodyIsAskedWithoutATerminal(t *testing.T) {
 	in, p, end := plain(t, Options{Handle: func(context.Context, string, uint64) {}})
 	_, err := in.WriteString("y\ny\n")
 	require.NoError(t, err)
-	w, err := terminal.New(p).Decide(t.Context(), gate.Request{})
+	w, err := terminal.New(p, words.English).Decide(t.Context(), gate.Request{})
 	d, reason := w.Decision, w.Reason
 	require.NoError(t, err)
 	require.Equal(t, gate.Void, d)
