@@ -128,9 +128,7 @@ func (t *TUI) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
 	q := &question{
 		req: req.Clone(), lines: card.Lines(t.o.Lang, req), drawn: readRehearsal(req.Card.Data), word: make(chan gate.Word, 1),
 	}
-	for _, n := range req.Notices {
-		q.notices = append(q.notices, t.notice(n))
-	}
+	q.notices = card.Notices(t.o.Lang, req.Notices)
 	if !t.board.put(q) {
 		return gate.Word{Decision: gate.Void, Reason: ReasonClosed}, nil
 	}
@@ -150,26 +148,15 @@ func (t *TUI) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
 // Notice shows something about the open question on its card, which is to be read to
 // its end again.
 func (t *TUI) Notice(callID string, n gate.Notice) {
-	text := t.notice(n)
+	text := card.Notice(t.o.Lang, n)
+	if text == "" {
+		return
+	}
 	t.board.change(func() {
 		if q := t.board.question; q != nil && q.req.CallID == callID {
 			q.notices = append(q.notices[:len(q.notices):len(q.notices)], text)
 		}
 	})
-}
-
-// notice is a notice in words; what comes from elsewhere is escaped.
-func (t *TUI) notice(n gate.Notice) string {
-	switch why := gate.Escape(n.Text); n.Kind {
-	case gate.CallerGone:
-		return t.o.Lang.NoticeCallerGone(why)
-	case gate.CallerBack:
-		return t.o.Lang.NoticeCallerBack()
-	case gate.CantEdit:
-		return t.o.Lang.NoticeCantEdit(why)
-	default:
-		return why
-	}
 }
 
 // ended says how a question ended that nobody answered.
