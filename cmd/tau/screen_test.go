@@ -59,12 +59,15 @@ func (p *panel) begin(env []string, flags ...string) {
 	p.in, err = fdio.NewReader(p.ptmx)
 	require.NoError(t, err)
 	p.reading.Go(func() { _, _ = io.Copy(io.MultiWriter(p.raw, p.screen), p.in); p.raw.end() })
-	go func() { _ = p.cmd.Wait(); close(p.ended) }()
+	go func() {
+		_ = p.cmd.Wait()
+		p.reading.Wait() // what it wrote last is on the screen too
+		close(p.ended)
+	}()
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
-		<-p.ended
 		p.hangUp()
-		p.reading.Wait()
+		<-p.ended
 	})
 	p.await("MCP at http")
 }

@@ -56,6 +56,9 @@ func TestOnTheScreenYMovesTheArmAndNothingElseDoes(t *testing.T) {
 	p.press("yy")
 	p.await("not counted: it came together")
 	p.press("y")
+	p.await("not counted: a yes less than 2 s before")
+	p.armed()
+	p.press("y")
 	require.Equal(t, "ok", p.ends(move).Status)
 	require.InDelta(t, 0.4, p.pan(), 0.02)
 	p.await("✓ move_joints (agent, mcp)")
@@ -133,7 +136,8 @@ func TestCase58_LeavingTheScreenApprovesNothing(t *testing.T) {
 		require.NotEqual(t, "ok", p.ends(move).Status)
 		for _, e := range ofType(logged(t, p.dir), "approval") {
 			require.NotEqual(t, "approved", e.Decision, how)
-			if want.reason != "" {
+			// The stop that leaving sends ends the question too, and may come first.
+			if want.reason != "" && e.Decision != "stopped" {
 				require.Equal(t, want.reason, e.Reason)
 			}
 		}
@@ -326,7 +330,6 @@ func TestG51_TheEventsPaneShowsTheEarlierEventsFirst(t *testing.T) {
 	require.NoError(t, p.cmd.Process.Kill())
 	<-p.ended
 	p.hangUp()
-	p.reading.Wait()
 
 	again := &panel{t: t, dir: p.dir, raw: newTap(), screen: tuitest.New(100, 50), ended: make(chan struct{})}
 	again.begin(nil, "--clock", "fast")

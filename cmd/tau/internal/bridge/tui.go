@@ -92,8 +92,11 @@ func (h *Host) earlierEvents(ctx context.Context) []gate.Event {
 // serve shows the screen to its end.
 func (s *Screen) serve(ctx context.Context) error {
 	err := s.tui.Run(ctx)
+	if ctx.Err() != nil { // an interruption decides by itself
+		err = nil
+	}
 	switch {
-	case err == nil || ctx.Err() != nil: // an interruption decides by itself
+	case err == nil:
 		return nil
 	case errors.Is(err, tui.ErrInterrupted), errors.Is(err, tui.ErrHangup):
 		return &exit.Error{Status: exit.Interrupted, Err: err}
