@@ -93,7 +93,7 @@ func driveParams(t *tree, gravity vec3) ([]jointParams, []string) {
 		out[i].friction += math.Max(0, j.Friction) * math.Abs(mult)
 	}
 	assumed := []string{
-		"servo: P-PI loop of 30/s around 150/s, feed-forward 0.8, at 1 kHz",
+		"servo: P-PI loop of 30/s around 150/s, speed feed-forward 0.8, at 1 kHz",
 		"contact: a motion or fall ends at first touch; no contact forces",
 		"torque on: the drives carry the arm's weight from the start",
 	}

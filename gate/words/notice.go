@@ -26,6 +26,6 @@ func (l Lang) NoticeCantEdit(why string) string {
 
 // EditHint says what can be typed instead of yes and no.
 func (l Lang) EditHint() string {
-	return l.pick("s: half speed (s 0.2: a fifth), l: half the way; planned and asked anew",
-		"s: yarı hız (s 0.2: beşte bir), l: yolun yarısı; yeniden planlanıp sorulur")
+	return l.pick("s: half speed, s 0.2: a fifth, l: half the way",
+		"s: yarı hız, s 0.2: beşte bir, l: yolun yarısı")
 }

@@ -29,8 +29,9 @@ func Card(l words.Lang, req gate.Request) string {
 	for _, line := range card.Lines(l, req) {
 		b.WriteString("  " + line.Label + ": " + line.Text + "\n")
 	}
-	if req.Editable {
-		b.WriteString("  " + l.EditHint() + "\n")
+	if !req.Editable {
+		return b.String()
 	}
-	return b.String()
+	// On the last line, so that a card has no row more for it.
+	return strings.TrimSuffix(b.String(), "\n") + "  (" + l.EditHint() + ")\n"
 }

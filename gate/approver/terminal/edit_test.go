@@ -2,9 +2,11 @@ package terminal_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,16 +66,18 @@ func TestG46_ALineAsksForLess(t *testing.T) {
 	}
 }
 
-// The hint stands before the question, where there is something to ask for, in a row of
-// its own; what a person should know does, too.
+// The hint stands on the card's last line, where there is something to ask for, so that it
+// takes no row; what a person should know stands over the card.
 func TestG46_TheCardSaysWhatCanBeAskedFor(t *testing.T) {
 	req := request()
 	plain := terminal.Card(words.English, req)
 	req.Editable = true
 	card := terminal.Card(words.English, req)
-	hint := "  " + words.English.EditHint() + "\n"
-	require.Equal(t, plain+hint, card)
-	require.LessOrEqual(t, len(hint), 80)
+	require.Equal(t, strings.TrimSuffix(plain, "\n")+"  ("+words.English.EditHint()+")\n", card)
+	for _, l := range []words.Lang{words.English, words.Turkish} {
+		rows := strings.Split(strings.TrimSuffix(terminal.Card(l, req), "\n"), "\n")
+		require.LessOrEqual(t, utf8.RuneCountInString(rows[len(rows)-1]), 80)
+	}
 
 	req.Notices = []gate.Notice{{Kind: gate.CantEdit, Text: "NO_PATH\n\x1b[2J"}, {Kind: gate.CallerGone}, {Kind: 99, Text: "x"}, {Text: "y"}}
 	require.Equal(t, `! It can't be changed like that (NO_PATH\u{a}\u{1b}[2J); it is asked again as it was`+"\n"+
