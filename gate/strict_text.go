@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -126,15 +125,4 @@ func prefix(err error, name string) error {
 		e.Where = name + "." + e.Where
 	}
 	return e
-}
-
-// clip shortens s to at most n bytes at a rune's border and marks that it did.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }

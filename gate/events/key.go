@@ -7,7 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
+
+	"github.com/tau-robot/tau/gate/private"
 )
 
 const keySize = 32 // bytes
@@ -15,28 +16,12 @@ const keySize = 32 // bytes
 // LoadKey reads the key at path: exactly 32 bytes in a regular file of this user
 // that nobody else may read or write. A missing key is an fs.ErrNotExist.
 func LoadKey(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	key, err := private.ReadFile(path, keySize)
 	if err != nil {
 		return nil, fmt.Errorf("events: key: %w", err)
 	}
-	defer func() { _ = f.Close() }() // read only
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("events: key: %w", err)
-	}
-	switch st, ok := info.Sys().(*syscall.Stat_t); {
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("events: key %s is not a regular file", path)
-	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("events: key %s has mode %04o, which lets others in; it must be 0600", path, info.Mode().Perm())
-	case ok && int(st.Uid) != os.Geteuid():
-		return nil, fmt.Errorf("events: key %s belongs to user %d, not to user %d, who runs this", path, st.Uid, os.Geteuid())
-	case info.Size() != keySize:
-		return nil, fmt.Errorf("events: key %s has %d bytes, not %d", path, info.Size(), keySize)
-	}
-	key := make([]byte, keySize)
-	if _, err := io.ReadFull(f, key); err != nil {
-		return nil, fmt.Errorf("events: key: %w", err)
+	if len(key) != keySize {
+		return nil, fmt.Errorf("events: key %s has %d bytes, not %d", path, len(key), keySize)
 	}
 	return key, nil
 }

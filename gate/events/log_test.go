@@ -79,9 +79,9 @@ func TestG51_KeyOthersCanReadIsRefused(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o640, 0o604, 0o622, 0o601} {
 		require.NoError(t, os.Chmod(path, mode))
 		_, err := Open(Options{Dir: dir})
-		require.ErrorContains(t, err, "0600")
+		require.ErrorContains(t, err, "chmod 600")
 		_, err = Verify(Path(dir, session), path)
-		require.ErrorContains(t, err, "0600")
+		require.ErrorContains(t, err, "chmod 600")
 	}
 	require.NoError(t, os.Chmod(path, 0o600))
 	require.NoError(t, os.Rename(path, path+"2"))

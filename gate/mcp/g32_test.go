@@ -114,7 +114,7 @@ func TestG31_ImportsNothingThatDecides(t *testing.T) {
 			own = append(own, rest)
 		}
 	}
-	require.ElementsMatch(t, []string{"gate", "gate/mcp", "gate/stopscan"}, own)
+	require.ElementsMatch(t, []string{"gate", "gate/conns", "gate/mcp", "gate/stopscan"}, own)
 }
 
 // No file of the package names what would ask a client or decide a question.

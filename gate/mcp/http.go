@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/conns"
 )
 
 // ServeHTTP serves one request. Who may not come in learns nothing but the status.
@@ -36,6 +37,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
+	// Who has a token keeps the connection; the others make room (package conns).
+	defer conns.Hold(r.Context())()
 	t := s.tenant(id)
 	ctx := context.WithValue(r.Context(), tenantKey{}, t)
 	r = r.Clone(ctx)

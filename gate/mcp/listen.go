@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+
+	"github.com/tau-robot/tau/gate/conns"
 )
 
 // Listen listens on a loopback address, "127.0.0.1:0", "[::1]:8000" or
@@ -48,6 +50,7 @@ func (s *Server) Serve(ln net.Listener) error {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ConnContext:       conns.Context,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.mu.Lock()
@@ -57,7 +60,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	s.servers = append(s.servers, hs)
 	s.mu.Unlock()
-	if err := hs.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+	if err := hs.Serve(conns.Bound(ln, conns.Max)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("mcp: %w", err)
 	}
 	return nil

@@ -87,7 +87,7 @@ func noToken(err error) bool {
 func (a *api) call(ctx context.Context, limit time.Duration, method string, in, out any) error {
 	fail := func(e apiError) error {
 		e.method = method
-		e.text = gate.Escape(clip(a.token.redact(e.text), maxShown))
+		e.text = gate.Escape(gate.Clip(a.token.redact(e.text), maxShown))
 		return &e
 	}
 	body, err := jsonv2.Marshal(in)
@@ -160,12 +160,4 @@ const maxRetryAfter = time.Hour
 
 func seconds(n int64) time.Duration {
 	return min(max(0, time.Duration(min(n, int64(maxRetryAfter/time.Second)))*time.Second), maxRetryAfter)
-}
-
-// clip bounds a text that comes from elsewhere.
-func clip(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return s[:limit] + "…"
 }

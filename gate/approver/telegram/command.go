@@ -53,7 +53,7 @@ func (c *Channel) stopIn(u *update) (stop, bool) {
 			continue
 		}
 		if c.mayAct(m.Chat.ID, m.From) {
-			return stop{kind, clip(rest, maxReason), "telegram:" + strconv.FormatInt(m.From.ID, 10), m.Chat.ID}, true
+			return stop{kind, gate.Clip(rest, maxReason), "telegram:" + strconv.FormatInt(m.From.ID, 10), m.Chat.ID}, true
 		}
 	}
 	return stop{}, false
@@ -84,7 +84,7 @@ func (c *Channel) stopText(kind gate.StopKind, verdicts []gate.StopVerdict, took
 	for _, v := range verdicts {
 		b.WriteString("\n" + l.TelegramStopped(gate.Escape(v.Backend), v.Commanded, v.Acknowledged, v.Stationary))
 		if v.Text != "" {
-			b.WriteString(": " + gate.Escape(clip(v.Text, maxReason)))
+			b.WriteString(": " + gate.Escape(gate.Clip(v.Text, maxReason)))
 		}
 	}
 	b.WriteString("\n" + l.TelegramStopTook(took))

@@ -149,7 +149,7 @@ func (c *Channel) nameOf(u user) string {
 	if name == "" {
 		return id
 	}
-	return gate.Escape(clip(name, 64)) + " (" + id + ")"
+	return gate.Escape(gate.Clip(name, 64)) + " (" + id + ")"
 }
 
 func (c *Channel) answerPress(ctx context.Context, id, text string, alert bool) {

@@ -1,16 +1,13 @@
 package telegram
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/private"
 )
 
 // Bounds of a bot's token.
@@ -72,52 +69,16 @@ func NewToken(s string) (Token, error) {
 // not a symbolic link, owned by this user, with no permission for group or others. It
 // blocks for the disk only.
 func ReadToken(path string) (Token, error) {
-	refuse := func(format string, args ...any) (Token, error) {
-		return Token{}, gate.Errf(gate.CodeInvalidArgument, "telegram.token_file", "%s: "+format, append([]any{gate.Escape(path)}, args...)...)
-	}
 	if !filepath.IsAbs(path) {
-		return refuse("want an absolute path")
+		return Token{}, gate.Errf(gate.CodeInvalidArgument, "telegram.token_file", "%s: want an absolute path", gate.Escape(path))
 	}
-	// Without O_NONBLOCK a FIFO that lies there would block the start for ever.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
-	switch {
-	case errors.Is(err, syscall.ELOOP):
-		return refuse("is a symbolic link; name the file itself")
-	case err != nil:
-		return refuse("%w", pathless(err))
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	st, err := f.Stat()
+	b, err := private.ReadFile(path, maxTokenFile)
 	if err != nil {
-		return refuse("%w", pathless(err))
-	}
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	switch {
-	case !st.Mode().IsRegular():
-		return refuse("isn't a regular file")
-	case !ok || int64(sys.Uid) != int64(os.Geteuid()):
-		return refuse("belongs to another user; it must be this user's own")
-	case st.Mode().Perm()&0o077 != 0:
-		return refuse("has mode %#o; others could read it: chmod 600", st.Mode().Perm())
-	case st.Size() > maxTokenFile:
-		return refuse("has %d bytes, limit %d", st.Size(), maxTokenFile)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxTokenFile+1))
-	if err != nil {
-		return refuse("%w", pathless(err))
+		return Token{}, gate.Errf(gate.CodeInvalidArgument, "telegram.token_file", "%w", err)
 	}
 	t, err := NewToken(strings.TrimRight(string(b), "\r\n"))
 	if err != nil {
 		return Token{}, fmt.Errorf("%s: %w", gate.Escape(path), err)
 	}
 	return t, nil
-}
-
-// pathless drops the path from an error that is going to be told with it.
-func pathless(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

@@ -37,14 +37,14 @@ func TestATokenIsReadOnlyFromAFileOfOnesOwn(t *testing.T) {
 	fifo := filepath.Join(dir, "fifo")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 	for path, want := range map[string]string{
-		file("group", telegramtest.Token, 0o640): "has mode 0640; others could read it",
+		file("group", telegramtest.Token, 0o640): "has mode 0640, so that others could use it",
 		file("world", telegramtest.Token, 0o604): "has mode 0604",
 		link:                                     "is a symbolic link",
 		fifo:                                     "isn't a regular file",
 		dir:                                      "isn't a regular file",
 		filepath.Join(dir, "none"):               "no such file",
 		"good":                                   "want an absolute path",
-		file("large", strings.Repeat("x", 4097), 0o600):                    "has 4097 bytes, limit 4096",
+		file("large", strings.Repeat("x", 4097), 0o600):                    "has 4097 bytes, at most 4096",
 		file("empty", "", 0o600):                                           "holds no bot token",
 		file("two", telegramtest.Token+"\n"+telegramtest.Token, 0o600):     "holds no bot token",
 		file("blank", " "+telegramtest.Token, 0o600):                       "holds no bot token",

@@ -34,7 +34,7 @@ const (
 const (
 	// MaxSkew is how far the clock of a device may be off.
 	MaxSkew = time.Minute
-	maxUsed = 8192 // nonces that are remembered
+	maxUsed = 1024 // nonces that are remembered, of each key
 )
 
 var hex32 = regexp.MustCompile(`^[0-9a-f]{32}$`)
@@ -53,9 +53,13 @@ func RequestBytes(method, host, path string, ms int64, nonce string, body []byte
 }
 
 // authenticate finds out which enrolled device has signed a request. Each signed
-// request counts once.
+// request counts once, but for a stop: one that is sent again stops again, which harms
+// nobody, and no bound on what is remembered may keep one out.
 func (s *Server) authenticate(r *http.Request, body []byte) (signed.Entry, error) {
 	e, err := s.signer(r, body)
+	if err == nil && !stops(r) {
+		err = s.once(e.ID, r.Header.Get(HeaderNonce))
+	}
 	if err != nil && !s.bad.AllowN(s.o.Now(), 1) {
 		// Only what fails is slowed down, so that nobody can keep a device out.
 		return e, &problem{status: http.StatusTooManyRequests, reason: ReasonTooMany, text: s.o.Lang.WebTooMany(), after: time.Second}
@@ -88,24 +92,41 @@ func (s *Server) signer(r *http.Request, body []byte) (signed.Entry, error) {
 	if off := now.Sub(time.UnixMilli(ms)); off > MaxSkew || off < -MaxSkew {
 		return none, &problem{status: http.StatusUnauthorized, reason: ReasonClock, text: s.o.Lang.WebClock(), key: key}
 	}
+	return e, nil
+}
+
+// once lets a nonce of a key through one time. What one key has used takes nothing from
+// another.
+func (s *Server) once(key, nonce string) error {
+	now := s.o.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n, until := range s.used {
-		if len(s.used) < maxUsed/2 {
+	used := s.used[key]
+	if used == nil {
+		used = map[string]time.Time{}
+		s.used[key] = used
+	}
+	for n, until := range used {
+		if len(used) < maxUsed/2 {
 			break // looked through only when there are many
 		}
 		if gate.Expired(now, until) {
-			delete(s.used, n)
+			delete(used, n)
 		}
 	}
 	switch {
-	case !s.used[key+nonce].IsZero():
-		return none, &problem{status: http.StatusConflict, reason: ReasonRepeated, text: s.o.Lang.WebReplayed(), key: key}
-	case len(s.used) >= maxUsed:
-		return none, &problem{status: http.StatusTooManyRequests, reason: ReasonTooMany, text: s.o.Lang.WebTooMany(), key: key, after: MaxSkew}
+	case !used[nonce].IsZero():
+		return &problem{status: http.StatusConflict, reason: ReasonRepeated, text: s.o.Lang.WebReplayed(), key: key}
+	case len(used) >= maxUsed:
+		return &problem{status: http.StatusTooManyRequests, reason: ReasonTooMany, text: s.o.Lang.WebTooMany(), key: key, after: MaxSkew}
 	}
-	s.used[key+nonce] = now.Add(2*MaxSkew + time.Second)
-	return e, nil
+	used[nonce] = now.Add(2*MaxSkew + time.Second)
+	return nil
+}
+
+// stops reports a request to stop.
+func stops(r *http.Request) bool {
+	return r.URL.Path == Path+"stop" || r.URL.Path == Path+"estop"
 }
 
 // checkOrigin refuses a request that isn't meant for this server, or that a page of

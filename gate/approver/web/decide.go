@@ -69,10 +69,7 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request, body []byte) error
 	if len(body) > 0 && decode(r, body, &b) != nil {
 		b.Reason = "with a body that can't be read"
 	}
-	if len(b.Reason) > maxReason {
-		b.Reason = b.Reason[:maxReason] + "…"
-	}
-	s.write(w, http.StatusOK, verdictsBody{s.o.Stop(r.Context(), kind, b.Reason, "device:"+e.ID)})
+	s.write(w, http.StatusOK, verdictsBody{s.o.Stop(r.Context(), kind, gate.Clip(b.Reason, maxReason), "device:"+e.ID)})
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/conns"
 )
 
 const (
@@ -43,7 +44,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	hs := &http.Server{
 		Handler: s, ReadHeaderTimeout: headTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ConnContext: conns.Context, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.mu.Lock()
 	if s.ended || s.serving != nil {
@@ -52,7 +53,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	s.serving = hs
 	s.mu.Unlock()
-	if err := hs.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+	if err := hs.Serve(conns.Bound(ln, conns.Max)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("web: %w", err)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -90,41 +89,3 @@ type foreign struct{ net.Listener }
 
 func (foreign) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1} }
 func (foreign) Close() error   { return nil }
-
-func TestG6_AStopPassesWhileEverythingElseIsBusy(t *testing.T) {
-	r := newRig(t)
-	ln, err := web.Listen(web.Settings{Listen: "127.0.0.1:0"})
-	require.NoError(t, err)
-	served := make(chan error, 1)
-	go func() { served <- r.s.Serve(ln) }()
-	addr := ln.Addr().String()
-	var conns []net.Conn
-	for range 64 { // every place is taken by half a request
-		c, err := net.Dial("tcp", addr)
-		require.NoError(t, err)
-		conns = append(conns, c)
-		_, err = fmt.Fprintf(c, "POST %sdecide HTTP/1.1\r\nHost: %s\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n", web.Path, addr)
-		require.NoError(t, err)
-		// The server asks for the body once the request has its place.
-		line, err := bufio.NewReader(c).ReadString('\n')
-		require.NoError(t, err)
-		require.Contains(t, line, "100 Continue")
-	}
-	tr := &http.Transport{}
-	defer tr.CloseIdleConnections()
-	do := func(req *http.Request) int {
-		resp, err := (&http.Client{Transport: tr}).Do(req)
-		require.NoError(t, err)
-		defer resp.Body.Close()
-		_, _ = io.Copy(io.Discard, resp.Body)
-		return resp.StatusCode
-	}
-	require.Equal(t, 503, do(r.dev.Request("GET", addr, web.Path+"requests", "")))
-	require.Equal(t, 200, do(r.dev.Request("POST", addr, web.Path+"estop", "")))
-	require.Len(t, r.stops, 1)
-	for _, c := range conns {
-		require.NoError(t, c.Close())
-	}
-	require.NoError(t, r.s.Shutdown(t.Context()))
-	require.NoError(t, <-served)
-}

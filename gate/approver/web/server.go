@@ -14,6 +14,7 @@ import (
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/signed"
+	"github.com/tau-robot/tau/gate/conns"
 	"github.com/tau-robot/tau/gate/words"
 )
 
@@ -26,7 +27,7 @@ const Path = "/approvals/v1/"
 const (
 	maxBody     = 16 << 10         // bytes of a request
 	maxHeader   = 16 << 10         // bytes of its head
-	maxInFlight = 64               // requests at once
+	maxInFlight = 64               // requests at once, and decisions
 	maxWait     = 25 * time.Second // that a list is held until it changes
 )
 
@@ -63,7 +64,8 @@ type Server struct {
 	cross    *http.CrossOriginProtection
 	verifier *signed.Verifier
 	routes   *http.ServeMux
-	inFlight chan struct{}
+	inFlight chan struct{} // places of what may wait
+	deciding chan struct{} // and of decisions, which never do
 	enrols   *rate.Limiter // of attempts to enrol
 	bad      *rate.Limiter // of requests whose signature doesn't count
 
@@ -75,7 +77,8 @@ type Server struct {
 	changed chan struct{}      // closed and made anew when open changes
 	version uint64             // of open
 	ended   bool
-	used    map[string]time.Time // nonces of signed requests, and until when to remember them
+	// used are the nonces of signed requests, by key, and until when to remember them.
+	used    map[string]map[string]time.Time
 	serving *http.Server
 }
 
@@ -107,10 +110,10 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		o: o, log: o.Log, cross: http.NewCrossOriginProtection(),
 		verifier: &signed.Verifier{Keys: o.Ring, Nonces: signed.NewNonces(o.Rand), Now: o.Now},
-		inFlight: make(chan struct{}, maxInFlight),
-		enrols:   rate.NewLimiter(rate.Every(2*time.Second), 5),
-		bad:      rate.NewLimiter(rate.Every(time.Second), 20),
-		open:     map[string]*asking{}, changed: make(chan struct{}), used: map[string]time.Time{},
+		inFlight: make(chan struct{}, maxInFlight), deciding: make(chan struct{}, maxInFlight),
+		enrols: rate.NewLimiter(rate.Every(2*time.Second), 5),
+		bad:    rate.NewLimiter(rate.Every(time.Second), 20),
+		open:   map[string]*asking{}, changed: make(chan struct{}), used: map[string]map[string]time.Time{},
 		quit: make(chan struct{}),
 	}
 	var run [4]byte
@@ -145,15 +148,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
-	if r.URL.Path != Path+"stop" && r.URL.Path != Path+"estop" { // which wait behind nothing
-		select {
-		case s.inFlight <- struct{}{}:
-			defer func() { <-s.inFlight }()
-		default:
-			s.refuse(w, &problem{status: http.StatusServiceUnavailable, reason: ReasonBusy, text: s.o.Lang.WebBusy(), after: time.Second})
-			return
-		}
-	}
 	if p := s.checkOrigin(r); p != nil {
 		s.refuse(w, p)
 		return
@@ -161,7 +155,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.routes.ServeHTTP(w, r)
 }
 
-// handle reads the whole body, bounded, and writes what went wrong.
+// handle reads the whole body, bounded, finds a place for the request, and writes what
+// went wrong. A request has no place before it is whole, so that half-sent ones hold
+// nobody up: package conns bounds those.
 func (s *Server) handle(f func(http.ResponseWriter, *http.Request, []byte) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		// Without a deadline a half-sent body would hold its place for ever; it mustn't end
@@ -175,6 +171,21 @@ func (s *Server) handle(f func(http.ResponseWriter, *http.Request, []byte) error
 			s.refuse(w, &problem{status: http.StatusRequestEntityTooLarge, reason: ReasonTooLarge, text: "the body can't be read, or is larger than 16 KiB"})
 			return
 		}
+		if !stops(r) { // which wait behind nothing
+			places := s.inFlight
+			if r.URL.Path == Path+"decide" { // which no number of held lists may keep out
+				places = s.deciding
+			}
+			select {
+			case places <- struct{}{}:
+				defer func() { <-places }()
+			default:
+				s.refuse(w, &problem{status: http.StatusServiceUnavailable, reason: ReasonBusy, text: s.o.Lang.WebBusy(), after: time.Second})
+				return
+			}
+		}
+		// Only who has signed, or knows a pairing's code, is made to wait from here on.
+		defer conns.Hold(r.Context())()
 		if err := f(w, r, body); err != nil {
 			s.refuse(w, s.problemOf(err))
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/settings"
 	"github.com/tau-robot/tau/cmd/tau/internal/source"
 	"github.com/tau-robot/tau/gate/mcp"
+	"github.com/tau-robot/tau/gate/private"
 	"github.com/tau-robot/tau/sim"
 )
 
@@ -134,12 +135,13 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// loadSettings reads the operator's settings; no path, none.
+// loadSettings reads the operator's settings, from a file that nobody but this user and
+// root could have written: what is in it says what is allowed. No path, none.
 func loadSettings(path string) (settings.File, error) {
 	if path == "" {
 		return settings.File{}, nil
 	}
-	data, err := source.ReadFile(path, settings.MaxBytes)
+	data, err := private.ReadTrusted(path, settings.MaxBytes)
 	if err != nil {
 		return settings.File{}, fmt.Errorf("--settings: %w", err)
 	}

@@ -53,6 +53,7 @@ type Server struct {
 	ctx    context.Context
 	wg     sync.WaitGroup
 	peers  peers
+	spare  spares
 }
 
 // Listen makes the socket and serves it until Close. The caller holds the data
@@ -85,6 +86,7 @@ func Listen(path string, stop Stop, op Operator) (*Server, error) {
 		stop: stop, op: op, l: l, path: path, dir: dir, uid: os.Geteuid(),
 		ctx: ctx, cancel: cancel,
 	}
+	s.spare.fill()
 	s.wg.Add(1)
 	go s.accept()
 	return s, nil
@@ -96,6 +98,7 @@ func (s *Server) Close() error {
 	s.cancel()
 	err := s.l.Close()
 	s.wg.Wait()
+	s.spare.close()
 	if rerr := os.Remove(s.path); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 		err = errors.Join(err, rerr)
 	}
@@ -109,11 +112,16 @@ func (s *Server) accept() {
 	defer s.wg.Done()
 	for {
 		c, err := s.l.AcceptUnix()
+		scarce := outOfDescriptors(err)
+		if scarce {
+			c, err = s.acceptSpare()
+		}
 		if err != nil {
 			if s.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			select { // out of descriptors, for example: try again, not in a spin
+			s.spare.fill()
+			select { // try again, not in a spin
 			case <-s.ctx.Done():
 				return
 			case <-time.After(10 * time.Millisecond):
@@ -127,17 +135,19 @@ func (s *Server) accept() {
 		s.wg.Add(1)
 		go func() {
 			defer s.wg.Done()
+			defer s.spare.fill() // after c is closed
 			defer s.peers.leave(c)
-			s.serve(c)
+			s.serve(c, scarce)
 		}()
 	}
 }
 
-func (s *Server) serve(c *net.UnixConn) {
+// serve answers one peer; where descriptors are scarce, only a stop.
+func (s *Server) serve(c *net.UnixConn, scarce bool) {
 	defer func() { _ = c.Close() }()
 	unblock := context.AfterFunc(s.ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
 	defer unblock()
-	if !s.answer(c) {
+	if !s.answer(c, scarce) {
 		return
 	}
 	// Closing with bytes unread resets the connection, and the peer might lose
@@ -165,7 +175,7 @@ func refusal(format string, args ...any) Reply {
 }
 
 // answer reads the peer's request and answers it; false: there is nobody to answer.
-func (s *Server) answer(c *net.UnixConn) bool {
+func (s *Server) answer(c *net.UnixConn, scarce bool) bool {
 	uid, err := peerUID(c)
 	if err != nil {
 		return send(c, refusal("who asks can't be known: %s", err))
@@ -180,6 +190,9 @@ func (s *Server) answer(c *net.UnixConn) bool {
 		return send(c, refusal("%s", err))
 	}
 	if !req.stops() {
+		if scarce {
+			return send(c, failed(gate.Errf(gate.CodeInternal, req.Verb, "the bridge is out of file descriptors, and what is left is for stops")))
+		}
 		return s.serveVerb(c, req)
 	}
 	s.peers.act(c)
@@ -215,8 +228,8 @@ func read(line []byte, err error) (Request, error) {
 func mayUse(peer, owner int) bool { return peer == owner || peer == 0 }
 
 // loose finds a stop's verb in a line that isn't a proper request: a bare word at
-// its beginning, or the member "verb" anywhere.
-var loose = regexp.MustCompile(`(?:^\s*|"verb"\s*:\s*")(e?stop)\b`)
+// its beginning, or the member "verb" anywhere, however that is spelled.
+var loose = regexp.MustCompile(`(?:^\s*|(?i:"verb")\s*:\s*")(e?stop)\b`)
 
 // looseVerb returns the verb of a malformed stop, an estop's before a stop's, or "".
 func looseVerb(line []byte) (verb string) {
@@ -229,12 +242,7 @@ func looseVerb(line []byte) (verb string) {
 }
 
 // clip bounds a peer's text: a reason too long must not keep a stop from working.
-func clip(s string) string {
-	if len(s) <= maxReason {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxReason], "") + "…"
-}
+func clip(s string) string { return gate.Clip(s, maxReason) }
 
 // maxSocketPath is one less than the smallest sun_path in use (104 on macOS).
 const maxSocketPath = 103

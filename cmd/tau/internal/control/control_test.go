@@ -94,6 +94,7 @@ func TestG6_AMalformedStopOnTheSocketStops(t *testing.T) {
 	for line, kind := range map[string]gate.StopKind{
 		`{"verb":"stop","approve":true}`: gate.StopControlled, `{"verb":"stop"} {"verb":"stop"}`: gate.StopControlled,
 		"stop now": gate.StopControlled, `{"verb":"estop","reason":5}`: gate.StopEmergency, `{"verb": "estop"`: gate.StopEmergency,
+		`{"Verb":"stop"}`: gate.StopControlled, `{"VERB":"estop"}`: gate.StopEmergency,
 		`{"verb":"stop"} {"verb":"estop"}`:                                  gate.StopEmergency,
 		`{"verb":"stop","reason":"` + strings.Repeat("x", 2*maxLine) + `"}`: gate.StopControlled,
 	} {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -55,7 +56,7 @@ func TestEvictedPeersAreTheOldestThatDoNotAct(t *testing.T) {
 	require.NoError(t, err)
 	_, next := pair()
 	require.True(t, p.admit(next))
-	require.NotContains(t, p.idle, servers[1], "the oldest that doesn't act goes")
+	require.Negative(t, p.index(servers[1]), "the oldest that doesn't act goes")
 	b, err := io.ReadAll(servers[1])
 	require.NoError(t, err)
 	require.Equal(t, "stop\n", string(b), "what it had said is not lost")
@@ -69,4 +70,44 @@ func TestEvictedPeersAreTheOldestThatDoNotAct(t *testing.T) {
 	require.True(t, p.admit(more))
 	p.leave(more)
 	require.Empty(t, p.idle)
+}
+
+// slow is an operator whose list lasts until its context ends.
+type slow struct {
+	operator
+	begun, ended chan struct{}
+}
+
+func (s *slow) List(ctx context.Context) (Reply, error) {
+	s.begun <- struct{}{}
+	<-ctx.Done()
+	s.ended <- struct{}{}
+	return Reply{}, ctx.Err()
+}
+
+// A verb with one reply that lasts gives its descriptor up when it makes room.
+func TestWhoWaitsForOneReplyMakesRoomAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "control.sock")
+	op := &slow{begun: make(chan struct{}), ended: make(chan struct{}, 1)}
+	s, err := Listen(path, nil, op)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	dial := func() net.Conn {
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "unix", path)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	c := dial()
+	_, err = io.WriteString(c, `{"verb":"list"}`+"\n")
+	require.NoError(t, err)
+	<-op.begun
+	for range maxPeers {
+		dial()
+	}
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(verbTimeout/2)))
+	b, err := io.ReadAll(c)
+	require.NoError(t, err, "it is closed")
+	require.Empty(t, b)
+	<-op.ended
 }

@@ -138,6 +138,11 @@ func (s *Server) serveVerb(c *net.UnixConn, req Request) bool {
 		var end context.CancelFunc
 		ctx, end = context.WithTimeoutCause(ctx, verbTimeout, gate.Errf(gate.CodeInternal, req.Verb, "it took longer than %s", verbTimeout))
 		defer end()
+		// It keeps no descriptor until then that somebody else has been let in for.
+		s.peers.busy(c, func() {
+			cancel(errors.New("the peer has made room"))
+			_ = c.Close()
+		})
 	}
 	said := errors.New("the peer takes no replies")
 	say := func(r Reply) error {
