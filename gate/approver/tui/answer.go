@@ -8,6 +8,9 @@ import (
 // key is one key that doesn't act by itself.
 func (m *model) key(k key) {
 	m.hint = ""
+	if k.saysYes {
+		m.yesAt = k.at
+	}
 	if m.leaving {
 		m.leaving = false
 		if k.kind == keyRune && lower(k.r) == 'q' && !k.together {
@@ -93,6 +96,8 @@ func (m *model) yes(k key, w gate.Word) {
 		why = l.TUIPasted()
 	case k.together:
 		why = l.TUITogether()
+	case k.again:
+		why = l.TUIAgain(letGo.Seconds())
 	case !m.endVisible():
 		why = l.TUINotEnd()
 	case !m.arm.armed(k.at):

@@ -67,7 +67,8 @@ type TUI struct {
 	begun  chan struct{}
 	once   struct{ ending, begun sync.Once }
 	acts   sync.WaitGroup // stops and suspensions under way
-	stops  chan struct{}  // bounds them
+	// bounds of the stops under way, by kind: an e-stop never waits for another stop
+	stops, estops chan struct{}
 
 	running    running
 	suspending sync.Mutex
@@ -78,8 +79,8 @@ var (
 	_ gate.Noticer  = (*TUI)(nil)
 )
 
-// stopsAtOnce is how many stops may be waited for at once; each is the same as the
-// others, so that more of them would do nothing more.
+// stopsAtOnce is how many stops of one kind may be waited for at once; each is the same
+// as the others, so that more of them would do nothing more.
 const stopsAtOnce = 8
 
 // New makes a screen; nothing is shown before Run.
@@ -92,7 +93,7 @@ func New(o Options) *TUI {
 	}
 	return &TUI{
 		o: o, board: newBoard(), turn: make(chan struct{}, 1), ending: make(chan struct{}), begun: make(chan struct{}),
-		stops: make(chan struct{}, stopsAtOnce),
+		stops: make(chan struct{}, stopsAtOnce), estops: make(chan struct{}, stopsAtOnce),
 	}
 }
 
@@ -110,9 +111,9 @@ func (t *TUI) Begun() <-chan struct{} { return t.begun }
 
 // Decide shows the card and waits for a person's answer. It approves on y, e or the
 // Approve button, pressed by itself at least Arming after the card's end had been
-// written to the terminal, at the size that the terminal has then, and before the
-// request expires. What comes too early, together with other keys or out of a paste
-// is no answer, and the card stays. Under the same conditions - asks for it at half the
+// written to the terminal, at the size that the terminal has then, before the request
+// expires, and with no key that says yes in the two seconds before it. What comes too
+// early, together with other keys or out of a paste is no answer, and the card stays. Under the same conditions - asks for it at half the
 // speed and < for half of the way, where that can be asked for. n, h, Esc and the Reject button refuse. When ctx
 // ends the card is taken away. One question is asked at a time; others wait.
 func (t *TUI) Decide(ctx context.Context, req gate.Request) (gate.Word, error) {
@@ -188,6 +189,14 @@ func (t *TUI) tell(line string) {
 	t.board.change(func() { t.board.events.add(stamped, "", nil) })
 }
 
+// again is tell, and counts lines that say the same.
+func (t *TUI) again(line string) {
+	stamped := stamp(t.o.Now())
+	t.board.change(func() {
+		t.board.events.add(stamped+line, line, func(n int) string { return stamped + t.o.Lang.TUITimes(line, n) })
+	})
+}
+
 // leave ends the screen. The open question is refused in the way that is given; the
 // first to leave says how.
 func (t *TUI) leave(d gate.Decision, why gate.Reason, err error) {
@@ -218,21 +227,22 @@ func (t *TUI) stop(kind gate.StopKind) {
 	if t.bridge.Stop == nil {
 		return
 	}
+	places, sent, full := t.stops, t.o.Lang.TUIStopSent(), t.o.Lang.TUIStopFull(stopsAtOnce)
+	if kind == gate.StopEmergency {
+		places, sent, full = t.estops, t.o.Lang.TUIEStopSent(), t.o.Lang.TUIEStopFull(stopsAtOnce)
+	}
 	select {
-	case t.stops <- struct{}{}:
-	default:
-		return // as many are under way as make a difference
+	case places <- struct{}{}:
+	default: // as many are under way as make a difference
+		t.again(full)
+		return
 	}
 	t.acts.Go(func() {
-		defer func() { <-t.stops }()
+		defer func() { <-places }()
 		verdicts := t.bridge.Stop(kind)
 		for _, v := range verdicts {
 			t.tell(t.o.Lang.TUIStopped(gate.Escape(v.Backend), v.Commanded, v.Acknowledged, v.Stationary))
 		}
 	})
-	if kind == gate.StopEmergency {
-		t.tell(t.o.Lang.TUIEStopSent())
-	} else {
-		t.tell(t.o.Lang.TUIStopSent())
-	}
+	t.tell(sent)
 }

@@ -91,11 +91,17 @@ func (in *input) hand(ks []key) {
 // acts reports whether a key acts by itself. A pasted e-stop does too: a stop too many
 // does no harm, and one that is missed does.
 func acts(k key) bool {
+	return k.kind == keyRune && k.r == estopKey || !k.pasted && stops(k)
+}
+
+// stops reports whether a key that wasn't pasted acts by itself: each of them stops
+// what moves.
+func stops(k key) bool {
 	switch k.kind {
 	case keyInterrupt, keySuspend, keyEnd:
-		return !k.pasted
+		return true
 	case keyRune:
-		return k.r == estopKey || !k.pasted && (k.r == stopKey || k.r == stopKey-'a'+'A')
+		return k.r == estopKey || k.r == stopKey || k.r == stopKey-'a'+'A'
 	}
 	return false
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"bytes"
 	"slices"
 	"time"
 	"unicode"
@@ -36,12 +37,25 @@ type key struct {
 	// paste, and is nobody's answer to anything.
 	together bool
 	pasted   bool
+	// saysYes: what was read with it has a key that says yes, wherever in it; again:
+	// the one before that came less than letGo earlier.
+	saysYes, again bool
 }
 
-// quiet is how long nothing must have come before a key that answers: a key that is
-// held down, a paste that isn't marked as one and typing that was meant for something
-// else come faster.
+// quiet is how long nothing must have come before a key that answers: a paste that
+// isn't marked as one and typing that was meant for something else come faster.
 const quiet = 100 * time.Millisecond
+
+// letGo is how long no key that says yes must have come before one that counts. A key
+// that is held down comes again after 0.25 to 1 s, and then faster, so that all the
+// keys of one press are one yes at most, to whatever was asked when it began.
+const letGo = 2 * time.Second
+
+// yesKeys are the keys that can say yes, as they are sent.
+const yesKeys = "yYeE -<"
+
+// pasteWait is how long a paste may pause. After that its end was lost.
+const pasteWait = time.Second
 
 // escapeWait is how long the rest of an escape sequence may take; an escape alone is
 // the key.
@@ -55,6 +69,7 @@ type decoder struct {
 	held  []byte // an unfinished escape sequence or character
 	paste bool
 	last  time.Time // when something came last
+	yes   time.Time // when a key that says yes did, whatever became of it
 }
 
 // pending reports whether something waits for its rest.
@@ -68,13 +83,18 @@ const (
 // feed takes what was read at a time. The keys are the caller's.
 func (d *decoder) feed(chunk []byte, at time.Time) []key {
 	soon := !d.last.IsZero() && at.Sub(d.last) < quiet
-	d.last = at
-	var keys []key
-	// The e-stop is a key of its own whatever came before it and was never finished.
-	if len(d.held) > 0 && len(chunk) > 0 && chunk[0] == estopKey {
-		keys = append(keys, key{kind: keyOther, at: at})
-		d.held = d.held[:0]
+	saysYes := bytes.ContainsAny(chunk, yesKeys)
+	again := !d.yes.IsZero() && at.Sub(d.yes) < letGo
+	alone := len(chunk) == 1 && !soon
+	if d.paste && at.Sub(d.last) > pasteWait {
+		d.paste = false
+		soon = true // it may still be the paste's, and then is nobody's answer
 	}
+	d.last = at
+	if saysYes {
+		d.yes = at
+	}
+	var keys []key
 	buf := slices.Concat(d.held, chunk)
 	d.held = nil
 	for len(buf) > 0 {
@@ -88,12 +108,13 @@ func (d *decoder) feed(chunk []byte, at time.Time) []key {
 		}
 		buf = buf[n:]
 		if k.kind != 0 {
-			k.at, k.pasted = at, d.paste
+			// A stop that comes by itself is somebody's who waits for no paste to end.
+			k.at, k.pasted, k.saysYes, k.again = at, d.paste && !(alone && stops(k)), saysYes, again
 			keys = append(keys, k)
 		}
 	}
 	for i := range keys {
-		keys[i].together = soon || keys[i].pasted || len(keys) > 1 || len(d.held) > 0
+		keys[i].together = soon || d.paste || keys[i].pasted || len(keys) > 1 || len(d.held) > 0
 	}
 	return keys
 }
@@ -121,7 +142,8 @@ func (d *decoder) next(buf []byte) (k key, n int) {
 		return key{kind: keyEnter}, 1
 	case c == '\t':
 		return key{kind: keyTab}, 1
-	case c == 0x03:
+	case c == 0x03: // ends a paste too: it may be the last way out
+		d.paste = false
 		return key{kind: keyInterrupt}, 1
 	case c == 0x04:
 		return key{kind: keyEnd}, 1
@@ -143,28 +165,32 @@ func (d *decoder) next(buf []byte) (k key, n int) {
 }
 
 // sequence reads an escape sequence. An escape with another key behind it is that key
-// with Alt, which means nothing here.
+// with Alt, which means nothing here; but a stop or a control character is a key of its
+// own, whatever was begun before it.
 func (d *decoder) sequence(buf []byte) (key, int) {
 	if len(buf) == 1 {
 		return key{}, 0
 	}
-	switch buf[1] {
-	case '[':
+	switch c := buf[1]; {
+	case c == '[':
 		for i := 2; i < len(buf); i++ {
 			switch c := buf[i]; {
 			case c >= 0x40 && c <= 0x7e:
 				return d.control(string(buf[1 : i+1])), i + 1
-			case c < 0x20 || c > 0x3f: // no sequence after all
+			case c == estopKey || c < 0x20 || c > 0x3f: // no sequence after all
 				return key{kind: keyOther}, i
 			}
 		}
 		return key{}, 0
-	case 'O':
+	case c == 'O':
 		if len(buf) == 2 {
 			return key{}, 0
 		}
+		if c := buf[2]; c == estopKey || c < 0x20 || c > 0x7e { // no sequence after all
+			return key{kind: keyOther}, 2
+		}
 		return key{kind: arrow(buf[2])}, 3
-	case 0x1b:
+	case c == estopKey || c == stopKey || c == stopKey-'a'+'A' || c < 0x20:
 		return key{kind: keyEscape}, 1
 	}
 	if _, n := d.next(buf[1:]); n > 0 {

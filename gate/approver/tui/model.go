@@ -30,8 +30,9 @@ type model struct {
 	top       int // first row of the card on the screen
 	laidAt    time.Time
 	arm       arming
-	onApprove bool   // the focus
-	hint      string // why the last key wasn't an answer
+	yesAt     time.Time // when a key that says yes came last
+	onApprove bool      // the focus
+	hint      string    // why the last key wasn't an answer
 
 	allEvents bool
 	back      int // lines of events scrolled back
@@ -146,10 +147,20 @@ func (m *model) next() time.Duration {
 		return 0
 	}
 	d := time.Second - time.Duration(m.now.Nanosecond())%time.Second
-	if left := m.arm.left(m.now); left > 0 {
-		d = min(d, left)
+	for _, left := range []time.Duration{m.arm.left(m.now), m.held()} {
+		if left > 0 {
+			d = min(d, left)
+		}
 	}
 	return d
+}
+
+// held is how long a key that says yes still counts as held down; 0: it doesn't.
+func (m *model) held() time.Duration {
+	if m.yesAt.IsZero() {
+		return 0
+	}
+	return max(0, letGo-m.now.Sub(m.yesAt))
 }
 
 // waiting are the requests behind the open one.

@@ -199,7 +199,6 @@ func TestG30_AKeyHeldDownNeverApproves(t *testing.T) {
 			{"", "\x1b[200~y\x1b[201~", "y"}, // out of a paste
 		} {
 			synctest.Test(t, func(t *testing.T) {
-				t.Logf("%q, repeated after %v", c.key, delay)
 				s := sit(t, 80, 24, Options{}, Bridge{})
 				req := request()
 				req.Editable = true
@@ -265,4 +264,21 @@ func TestG30_OnePressApprovesOneCard(t *testing.T) {
 			require.NoError(t, s.leave())
 		})
 	}
+}
+
+// A yes right behind another key may be the rest of something that was typed or pasted.
+func TestG30_AYesRightBehindAnotherKeyDoesNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sit(t, 80, 24, Options{}, Bridge{})
+		s.ask(t.Context(), request())
+		time.Sleep(time.Second)
+		s.tty.typed("x")
+		time.Sleep(quiet - time.Millisecond)
+		synctest.Wait()
+		s.tty.typed("y")
+		s.settle()
+		s.open()
+		require.Contains(t, s.tty.String(), "not counted: it came together with other keys")
+		require.NoError(t, s.leave())
+	})
 }

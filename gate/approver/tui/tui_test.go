@@ -207,7 +207,7 @@ func TestG30_NothingElseApproves(t *testing.T) {
 	for name, keys := range map[string][]string{
 		"enter on approve": {"\t", "\r", "\n", "\r"}, "other letters": {"a", "x", "1", "ş", "ÿ", "ｙ", "\x19"},
 		"alt-y": {"\x1by"}, "function keys": {"\x1bOP", "\x1b[15~", "\x1b[1;5C", "\x1b[121u"},
-		"two at once": {"yy", "y\r", "\ry", "ye"}, "pasted": {"\x1b[200~y\x1b[201~", "\x1b[200~", "y", " ", "\x1b[201~"},
+		"two at once": {"yy", "y\r", "\ry", "ye"}, "pasted": {"\x1b[200~y\x1b[201~"}, "in a paste": {"\x1b[200~", "y", " "},
 		"a word": {"yes", "evet"}, "mouse": {"\x1b[<0;20;20M", "\x1b[<0;20;20m"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,6 +216,9 @@ func TestG30_NothingElseApproves(t *testing.T) {
 				s.ask(t.Context(), request())
 				time.Sleep(time.Second)
 				for _, k := range keys {
+					if name != "in a paste" { // which a pause would end
+						time.Sleep(letGo) // so that each is refused for what it is
+					}
 					s.press(k)
 					s.open()
 				}
@@ -296,6 +299,7 @@ func TestG30_ACardHigherThanTheScreenIsReadToItsEndFirst(t *testing.T) {
 		require.Contains(t, s.tty.String(), "not counted: the card's end hasn't been shown")
 		pages := 0
 		for !strings.Contains(s.tty.String(), "Digest: ") {
+			time.Sleep(letGo)
 			s.press("y")
 			s.open()
 			s.press("\x1b[6~")
@@ -309,7 +313,7 @@ func TestG30_ACardHigherThanTheScreenIsReadToItsEndFirst(t *testing.T) {
 		s.open()
 		s.press("\x1b[A") // up again: the end is away
 		require.NotContains(t, s.tty.String(), "Digest: ")
-		time.Sleep(time.Second)
+		time.Sleep(letGo)
 		s.press("y")
 		s.open()
 		s.press("\x1b[B")
@@ -324,13 +328,13 @@ func TestG30_AResizeDisarms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sit(t, 80, 24, Options{}, Bridge{})
 		s.ask(t.Context(), request())
-		time.Sleep(time.Second)
+		time.Sleep(letGo)
 		s.settle()
 		require.Contains(t, s.tty.String(), "(y or e approves)")
 		s.tty.resize(60, 11)
 		s.settle()
 		require.NotContains(t, s.tty.String(), "Digest: ")
-		time.Sleep(time.Second)
+		time.Sleep(letGo)
 		s.press("y")
 		s.open()
 		// Back again: it arms anew.
@@ -344,15 +348,16 @@ func TestG30_AResizeDisarms(t *testing.T) {
 		s.tty.resize(20, 4)
 		s.settle()
 		require.Contains(t, s.tty.String(), "! E-STOP")
-		time.Sleep(time.Second)
+		time.Sleep(letGo)
 		s.press("y")
 		s.open()
 		s.tty.resize(100, 30)
-		time.Sleep(time.Second)
+		time.Sleep(letGo)
 		// A size that the screen doesn't know of yet.
 		s.tty.Screen.Resize(100, 12)
 		s.press("y")
 		s.open()
+		require.Contains(t, s.tty.String(), "not counted: the screen has another size now")
 		s.tty.resize(100, 30)
 		time.Sleep(letGo)
 		s.press("y")

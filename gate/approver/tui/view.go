@@ -180,7 +180,7 @@ func (m *model) buttons(q *question) string {
 	switch {
 	case !m.endVisible():
 		hint = l.TUIScroll()
-	case !m.arm.armed(m.now):
+	case !m.arm.armed(m.now) || m.held() > 0:
 		hint = l.TUIArming()
 	case q.req.Editable:
 		hint = l.TUIReadyEdit()
