@@ -139,7 +139,7 @@ func TestG34_ANonceThatHasExpiredIsNone(t *testing.T) {
 	})
 }
 
-func TestG10_TheWebWaitsFiveMinutes(t *testing.T) {
+func TestG10_Case59_TheWebWaitsFiveMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		q := r.ask(desk.New(desk.Options{Channels: []gate.Approver{r.s}}), request("c1"))
@@ -153,7 +153,7 @@ func TestG10_TheWebWaitsFiveMinutes(t *testing.T) {
 	})
 }
 
-func TestG10_AnExpiredRequestIsNotApproved(t *testing.T) {
+func TestG10_Case65_AnExpiredRequestIsNotApproved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		req := request("c1")
@@ -255,7 +255,7 @@ func TestCase64_OfManyDecisionsOneCounts(t *testing.T) {
 	})
 }
 
-func TestG25_WithoutADeviceNobodyIsThere(t *testing.T) {
+func TestG25_Case60_WithoutADeviceNobodyIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		require.False(t, r.s.Unattended())
@@ -268,7 +268,7 @@ func TestG25_WithoutADeviceNobodyIsThere(t *testing.T) {
 	})
 }
 
-func TestTheEndDropsOut(t *testing.T) {
+func TestCase58_TheEndApprovesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		q := r.ask(r.s, request("c1"))
