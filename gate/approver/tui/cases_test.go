@@ -33,7 +33,7 @@ func TestCase56_WhatComesInBetweenMovesNoRowOfTheCard(t *testing.T) {
 		before := cardRows(t, s.tty.String())
 		for i := range 100 {
 			s.tui.Event(gate.Event{Type: "error", Time: time.Now(), Tool: "home", Text: fmt.Sprintf("event %d.", i)})
-			s.tui.Motion(gate.Running{CallID: "x", Tool: "home"}, i, 100)
+			s.tui.Motion(gate.Running{CallID: "x", Tool: "home"}, float64(i), 100)
 			s.tui.Tell(fmt.Sprint("told ", i))
 			time.Sleep(20 * time.Millisecond)
 		}
@@ -61,7 +61,7 @@ func TestCase60_AScreenThatHasEndedNeverApproves(t *testing.T) {
 	})
 }
 
-// TestCase62_AYesForWhatWasAskedBeforeIsNotTheNexts: the same call is asked again with other
+// TestCase62_Case66_AYesForWhatWasAskedBeforeIsNotTheNexts: the same call is asked again with other
 // arguments, or as it was, at the moment when the first card could be approved.
 func TestCase62_Case66_AYesForWhatWasAskedBeforeIsNotTheNexts(t *testing.T) {
 	for name, c := range map[string]struct {
