@@ -282,3 +282,23 @@ func TestG30_AYesRightBehindAnotherKeyDoesNotCount(t *testing.T) {
 		require.NoError(t, s.leave())
 	})
 }
+
+// The end of a card counts as shown once the write that has it is done, not before.
+func TestG30_TheEndIsShownOnceItsWriteIsDone(t *testing.T) {
+	var a arming
+	at := time.Unix(1000, 0)
+	card := place{question: 1, w: 80, h: 24, rows: 8, upTo: 14}
+	next := func() uint64 { return 5 }
+	require.True(t, a.look(true, card, 4, at, next), "laid out: to be looked at again")
+	require.False(t, a.look(true, card, 4, at, next))
+	for range 3 {
+		require.False(t, a.look(true, card, 4, at, next))
+		require.False(t, a.armed(at.Add(time.Hour)), "its write isn't done")
+	}
+	a.look(true, card, 5, at, next)
+	require.False(t, a.armed(at.Add(Arming-1)))
+	require.True(t, a.armed(at.Add(Arming)))
+	card.top++
+	a.look(true, card, 5, at, next)
+	require.False(t, a.armed(at.Add(time.Hour)), "it is elsewhere now")
+}
