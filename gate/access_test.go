@@ -86,6 +86,30 @@ func TestG48_WhatIsGrantedAlreadyAsksNobody(t *testing.T) {
 	require.Equal(t, []string{"zone:door", "speed:0.5", "zone:door"}, r.values())
 }
 
+// Nor does what has been permitted while it waited for another robot's question.
+func TestG48_WhatWasGrantedWhileItWaitedAsksNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse()
+		turn := make(chan struct{})
+		s := gatetest.Script(t, gatetest.Step{Decision: gate.Rejected, Do: func(context.Context, gate.Request) { <-turn }}, gatetest.Approve())
+		r := newRig(t, s, permitting(h))
+		defer r.close()
+		r.Submit(in("t", `{"to":1}`))
+		synctest.Wait()
+		tk := r.Submit(inv("request_access", `{"values":["zone:bench"],"reason":"a"}`))
+		synctest.Wait()
+		h.set(func(h *house) { h.standing["zone:bench"] = true })
+		close(turn)
+		<-tk.Done()
+		a := tk.Answer()
+		require.Equal(t, gate.StatusOK, a.Status, a.Text)
+		require.Equal(t, "already granted", a.Text)
+		require.Equal(t, gate.ApprovalNone, a.Approval)
+		require.Len(t, s.Requests(), 1)
+		require.Equal(t, gate.StatusOK, r.call("move", `{"to":1}`).Status, "the question is free")
+	})
+}
+
 func TestG48_ARequestThatNamesNothingAsksForWhatWasRefusedInThisTurn(t *testing.T) {
 	for _, code := range []gate.Code{gate.CodeZoneNotGranted, gate.CodeSpeedLimit} {
 		s := gatetest.Script(t, gatetest.Approve(), gatetest.Reject())

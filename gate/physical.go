@@ -38,6 +38,9 @@ func (g *Gate) physical(parent context.Context, c *call) Answer {
 		}
 		defer g.running.done()
 	}
+	if a, ok := g.replayStored(ctx, c); ok {
+		return a
+	}
 	earlier, err := g.book.add(c, g.cfg.MaxOpen)
 	if err != nil {
 		return c.refuse(err)
@@ -46,9 +49,6 @@ func (g *Gate) physical(parent context.Context, c *call) Answer {
 		return g.replay(ctx, c, earlier)
 	}
 	c.booked, c.undecided = true, true
-	if a, ok := g.replayStored(ctx, c); ok {
-		return a
-	}
 	// Compared after the call can be seen: a stop either finds it or has raised this.
 	if err := g.overtaken(c); err != nil {
 		return c.refuse(err)
@@ -114,6 +114,10 @@ func (g *Gate) atTurn(ctx context.Context, c *call) Answer {
 		if p, err = g.prepare(ctx, c); err != nil {
 			g.question.pass()
 			return c.refuse(err)
+		}
+		if a, ok := g.ownAnswer(ctx, c, p); ok { // what was asked meanwhile may answer this one, too
+			g.question.pass()
+			return a
 		}
 	}
 	permit, p, a, ok := g.ask(ctx, c, p)

@@ -135,8 +135,7 @@ func (g *Gate) resume(ctx context.Context, c *call, t *turn, place chan struct{}
 			a = g.panicked(c, p)
 		}
 	}()
-	wait, cancel := context.WithTimeoutCause(ctx, c.expiry.Sub(g.cfg.Now()),
-		Errf(CodeRequestExpired, "", "the request expired at %s; it was not run", c.expiry.UTC().Format(time.RFC3339)))
+	wait, cancel := context.WithTimeoutCause(ctx, c.expiry.Sub(g.cfg.Now()), expiredError(c.expiry))
 	defer cancel()
 	if place == nil {
 		err := g.notStopped(c)
@@ -166,6 +165,10 @@ func (g *Gate) resume(ctx context.Context, c *call, t *turn, place chan struct{}
 	return g.execute(ctx, c, p, permit)
 }
 
+func expiredError(at time.Time) *Error {
+	return Errf(CodeRequestExpired, "", "the request expired at %s; it was not run", at.UTC().Format(time.RFC3339))
+}
+
 // awaitOptIn waits until a real session is real again; what it is then is looked at
 // by whoever restores the request.
 func (g *Gate) awaitOptIn(ctx context.Context, c *call) error {
@@ -191,6 +194,11 @@ func (g *Gate) askAgain(ctx context.Context, c *call) (permit, *plan, Answer, bo
 	fail := func(err error) (permit, *plan, Answer, bool) {
 		g.question.pass()
 		return permit{}, nil, g.cantResume(c, err), false
+	}
+	// Looked at here and not by the store alone, which would end the request without an
+	// answer: its turn may have come at the moment of its expiry.
+	if Expired(g.cfg.Now(), c.expiry) {
+		return fail(expiredError(c.expiry))
 	}
 	c.step("restoring")
 	type read struct {

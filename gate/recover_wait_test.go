@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,6 +157,37 @@ func TestG47_WhatWasTakenUpEndsLikeAnyOther(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Its turn comes after its expiry, by a clock that has been set on, before any timer has
+// said so: it ends with an answer and a record, as it does by the timer.
+func TestG47_ATurnThatComesAfterTheExpiryEndsWithAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, shown := pending(t, "s", `{"to":1}`)
+		var on atomic.Int64
+		turn := make(chan struct{})
+		s := gatetest.Script(t, gatetest.Step{Decision: gate.Rejected, Do: func(context.Context, gate.Request) { <-turn }})
+		r := d.life(s, func(c *gate.Config) {
+			c.Now = func() time.Time { return time.Now().Add(time.Duration(on.Load())) }
+		})
+		defer r.end()
+		r.Submit(in("t", `{"to":1}`))
+		synctest.Wait()
+		_, err := r.Recover(t.Context())
+		require.NoError(t, err)
+		synctest.Wait()
+		on.Store(int64(time.Until(shown.Expiry)))
+		close(turn)
+		synctest.Wait()
+		rec := r.stored(shown.CallID)
+		require.Equal(t, gate.RequestExpired, rec.State)
+		require.Contains(t, string(rec.Answer), `"code":"REQUEST_EXPIRED"`)
+		require.Contains(t, string(rec.Answer), "the request expired at")
+		i := slices.IndexFunc(r.sink.of("approval"), func(e gate.Event) bool { return e.CallID == shown.CallID })
+		require.GreaterOrEqual(t, i, 0)
+		require.Equal(t, "expired", r.sink.of("approval")[i].Decision)
+		require.Zero(t, r.arm.ran.Load())
+	})
 }
 
 // New calls of the robot come after what was asked before them.

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// maxEdits is how often the approver of one call may ask for something else.
+// maxEdits is how often the approver of one call may ask for something else in one run
+// of the bridge.
 const maxEdits = 8
 
 // edit puts another request in the place of an open one (G46): what its approver asked
@@ -82,6 +83,10 @@ func (g *Gate) editedPlan(ctx context.Context, c *call, p *plan, e Edit) (*plan,
 	}
 	if bytes.Equal(args, p.args) {
 		return nil, Errf(CodeInvalidArgument, "edit", "changes nothing")
+	}
+	// A rule binds what an approver makes of a call, too (G20).
+	if _, err := g.judgedAs(ctx, c, args, "isn't what the approver asked for"); err != nil {
+		return nil, err
 	}
 	next, err := g.prepareWith(ctx, c, args)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -271,7 +272,8 @@ func (x *firing) runStep(ctx context.Context, s *routineStep) (a Answer, ran boo
 		err = g.logReady()
 	}
 	if err != nil {
-		return g.finish(c, c.refuse(err)), false, err
+		a = g.finish(c, c.refuse(err))
+		return a, false, stepError(a)
 	}
 	c.digest, c.ran = s.own, true
 	res, err := guard(s.Tool, func() (Result, error) { return s.action.Run(withRunning(ctx, c)) })
@@ -280,11 +282,22 @@ func (x *firing) runStep(ctx context.Context, s *routineStep) (a Answer, ran boo
 		err = Errf(CodeUnknownOutcome, s.Tool, "the tool failed inside while it ran: %w", err)
 		res.Status = StatusUnknown
 	}
-	a = g.answer(c, res, err)
-	if err == nil && a.Status != StatusOK {
-		err = Errf(a.Code, s.Tool, "%s", a.Text)
+	a = g.finish(c, g.answer(c, res, err))
+	return a, true, stepError(a)
+}
+
+// stepError is what a firing says of a step that didn't end well: nothing but what is in
+// its answer as the after hooks have left that (G22).
+func stepError(a Answer) error {
+	if a.Status == StatusOK {
+		return nil
 	}
-	return g.finish(c, a), true, err
+	e := &Error{Code: a.Code, Where: a.Refusal.Where, Text: a.Text}
+	if e.Where == "" {
+		e.Where = a.Tool
+	}
+	e.Text = strings.TrimPrefix(e.Text, e.Where+": ") // an error says its place itself
+	return e
 }
 
 // mayBegin says why a step doesn't begin.
@@ -307,6 +320,9 @@ func (x *firing) mayBegin(ctx context.Context, c *call, s *routineStep) error {
 		return Errf(CodeNotApproved, "session", "its mode, its robot or its opt-in isn't what the card said")
 	}
 	if err := g.mayUse(x.of.Principal, s.Tool); err != nil {
+		return err
+	}
+	if err := g.mayDecide(x.r.Decider); err != nil {
 		return err
 	}
 	live, err := x.routine()

@@ -21,8 +21,9 @@ type rail struct {
 	at    float64
 	runs  []float64 // where it was sent
 	on    func(ctx context.Context, to float64) error
-	after func(*rail) // what happens once it is there
-	calls []gate.Call // of PrepareAfter
+	check func(to float64) error // what else a check says
+	after func(*rail)            // what happens once it is there
+	calls []gate.Call            // of PrepareAfter
 }
 
 func newRail() *rail {
@@ -120,6 +121,8 @@ func (x *slide) Check(context.Context) error {
 		return gate.Errf(gate.CodeStartMoved, "sled", "the scene changed")
 	case x.From != x.rail.at:
 		return gate.Errf(gate.CodeStartMoved, "sled", "is at %g instead of %g", x.rail.at, x.From)
+	case x.rail.check != nil:
+		return x.rail.check(x.To)
 	}
 	return nil
 }

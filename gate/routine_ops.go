@@ -63,7 +63,7 @@ func (g *Gate) firingPermit(ctx context.Context, c *call, p *plan, x *firing) (p
 	if err != nil {
 		return permit{}, asError(err, CodeInternal)
 	}
-	m.decided = m.asked
+	m.decided, m.by = m.asked, x.r.Decider
 	c.opened(m)
 	c.fired = &firedBy{routine: x.r.Name, card: x.r.ID}
 	if m.lease, err = g.claim(ctx, c, m, "routine "+x.r.Name); err != nil {

@@ -30,31 +30,39 @@ func successor(r Record) string {
 	return v.By
 }
 
-// lastOf follows a request to what stands in its place.
+// lastOf follows a request to what stands in its place, however often that was replaced:
+// each run of the bridge may have done so. A request is never in its own place; a store
+// that says so is followed once around.
 func (g *Gate) lastOf(ctx context.Context, r Record) Record {
-	for range maxEdits {
+	seen := map[string]bool{r.Request.CallID: true}
+	for {
 		id := successor(r)
-		if id == "" {
-			break
+		if id == "" || seen[id] {
+			return r
 		}
+		seen[id] = true
 		next, ok := g.storedCall(ctx, id)
 		if !ok || next.Request.Session.Name != r.Request.Session.Name || next.Request.Principal != r.Request.Principal {
-			break
+			return r
 		}
 		r = next
 	}
-	return r
 }
 
 // replayStored gives a call whose id was used before the answer that is stored
 // with it, and runs nothing (G45). The caller names an id only to repeat a call;
-// one that the gate has just made can't be there.
+// one that the gate has just made can't be there. To be asked before the call is in the
+// book: what waits in the store alone is to be refused, cancelled and taken up there. One
+// that is in the book by now is its caller's to wait for.
 func (g *Gate) replayStored(ctx context.Context, c *call) (Answer, bool) {
 	if c.inv.CallID == "" {
 		return Answer{}, false
 	}
+	if g.book.get(c.id, g.cfg.Now()) != nil {
+		return Answer{}, false
+	}
 	r, ok := g.storedCall(ctx, c.id)
-	if !ok {
+	if !ok || g.book.get(c.id, g.cfg.Now()) != nil {
 		return Answer{}, false
 	}
 	q := r.Request

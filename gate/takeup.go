@@ -8,10 +8,13 @@ import "context"
 // digest, and its check passes. Where that isn't so it is an *Error, nothing has
 // changed, and the request stays that bridge's.
 //
+// stamp is that of the moment at which whoever answers was asked: a stop since then
+// ends it (G6), as it does under the zero Stamp.
+//
 // adopt makes it this bridge's in the store; it is called once, when all that holds,
 // and an error of it is TakeUp's. TakeUp blocks for the store and for the making of the
 // action, which moves nothing.
-func (g *Gate) TakeUp(ctx context.Context, id string, adopt func(ctx context.Context) error) error {
+func (g *Gate) TakeUp(ctx context.Context, id string, stamp Stamp, adopt func(ctx context.Context) error) error {
 	if g.unattended() {
 		return Errf(CodeNotSupported, "call_id", "nobody can answer in this run")
 	}
@@ -25,7 +28,7 @@ func (g *Gate) TakeUp(ctx context.Context, id string, adopt func(ctx context.Con
 		return Errf(CodeInvalidArgument, "call_id", "the request is this bridge's own")
 	}
 	c := g.restoredCall(rec.Request)
-	c.epoch = g.cfg.Lane.Epoch()
+	c.epoch = uint64(stamp) - 1
 	if _, err := g.restore(ctx, c, rec); err != nil {
 		e := asError(err, CodeInternal)
 		return &Error{

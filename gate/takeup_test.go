@@ -67,12 +67,12 @@ func TestG47_AnotherBridgesRequestIsTakenUpOnlyWhenAsked(t *testing.T) {
 		require.Empty(t, s.Requests())
 		require.Zero(t, e.read.Load(), "its secret is the other bridge's")
 
-		require.NoError(t, r.TakeUp(t.Context(), shown.CallID, e.adopt))
+		require.NoError(t, r.TakeUp(t.Context(), shown.CallID, r.Stamp(), e.adopt))
 		a := r.status(shown.CallID, 30)
 		require.Equal(t, "ok", a.Status, a.Text)
 		require.EqualValues(t, 1, r.arm.ran.Load())
 		require.Equal(t, shown.Digest, s.Requests()[0].Digest)
-		err = r.TakeUp(t.Context(), shown.CallID, e.adopt)
+		err = r.TakeUp(t.Context(), shown.CallID, r.Stamp(), e.adopt)
 		require.Equal(t, gate.CodeInProgress, gate.CodeOf(err), "%v", err)
 		require.EqualValues(t, 1, r.arm.ran.Load())
 	})
@@ -110,7 +110,7 @@ func TestG47_WhatCantBeTakenUpStaysTheOtherBridges(t *testing.T) {
 					id = shown.CallID
 				}
 				adopted := 0
-				err = r.TakeUp(t.Context(), id, func(context.Context) error { adopted++; return c.adopt })
+				err = r.TakeUp(t.Context(), id, r.Stamp(), func(context.Context) error { adopted++; return c.adopt })
 				require.Equal(t, c.code, gate.CodeOf(err), "%v", err)
 				if c.adopt == nil {
 					require.Zero(t, adopted)
@@ -130,13 +130,61 @@ func TestG25_NothingIsTakenUpThatNobodyCanAnswer(t *testing.T) {
 		d, shown := pending(t, "s", `{"to":1}`)
 		r := d.life(gate.AutoReject{})
 		never := func(context.Context) error { t.Error("adopted"); return nil }
-		err := r.TakeUp(t.Context(), shown.CallID, never)
+		err := r.TakeUp(t.Context(), shown.CallID, r.Stamp(), never)
 		require.Equal(t, gate.CodeNotSupported, gate.CodeOf(err), "%v", err)
 		r.end()
 		u := gatetest.Nobody(t)
 		r = d.life(u)
 		defer r.end()
-		err = r.TakeUp(t.Context(), shown.CallID, never)
+		err = r.TakeUp(t.Context(), shown.CallID, r.Stamp(), never)
 		require.Equal(t, gate.CodeInvalidArgument, gate.CodeOf(err), "%v", err)
 	})
+}
+
+// A stop since the moment at which somebody was asked ends it: before it is adopted, and
+// after.
+func TestG6_AStopSinceTheYesEndsWhatIsTakenUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, adopting bool
+		zero             bool
+		state            gate.RequestState
+	}{
+		"a stop before":      {before: true, state: gate.RequestPending},
+		"no stamp":           {zero: true, state: gate.RequestPending},
+		"a stop in adopting": {adopting: true, state: gate.RequestStopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, shown := pending(t, "s", `{"to":1}`)
+				s := gatetest.Script(t)
+				e := &shared{}
+				r := d.life(s, func(x *gate.Config) { e.Requests, x.Requests = x.Requests, e })
+				defer r.end()
+				_, err := r.Recover(t.Context())
+				require.NoError(t, err)
+				asked := r.Stamp()
+				if c.zero {
+					asked = 0
+				}
+				if c.before {
+					r.call("stop", `{}`)
+				}
+				err = r.TakeUp(t.Context(), shown.CallID, asked, func(ctx context.Context) error {
+					require.True(t, c.adopting, "adopted")
+					r.call("stop", `{}`)
+					return e.adopt(ctx)
+				})
+				if !c.adopting {
+					require.Equal(t, gate.CodeNotApproved, gate.CodeOf(err), "%v", err)
+					require.ErrorIs(t, errors.Unwrap(err), gate.ErrCode(gate.CodeStopped))
+				} else {
+					require.NoError(t, err)
+				}
+				synctest.Wait()
+				require.Empty(t, s.Requests())
+				require.Zero(t, r.arm.ran.Load())
+				require.Equal(t, c.state, r.stored(shown.CallID).State)
+			})
+		})
+	}
 }

@@ -44,7 +44,7 @@ var ErrNotAsked = errors.New("it isn't the open question: it waits for its turn,
 // nothing: an open question stays open. With Only it returns after that call: approved
 // says that the bridge has taken a yes.
 func Run(ctx context.Context, o Options) (approved bool, err error) {
-	s := &session{o: o, news: make(chan struct{}, 1), answered: map[string]bool{}, told: map[string]bool{}}
+	s := &session{o: o, news: make(chan struct{}, 1), answered: map[string]bool{}, told: map[string]bool{}, closed: map[string]int{}}
 	if !o.AskEach {
 		if s.key, err = o.Unlock(ctx); err != nil {
 			return false, err
@@ -76,6 +76,7 @@ type session struct {
 	open     []question         // what the bridge has open, and other bridges of its database, in order of coming
 	ended    string             // how the last one ended, for whoever was looking at it
 	answered map[string]bool    // the calls that were answered here, and aren't shown again
+	closed   map[string]int     // how often a call's question was taken away: then it is another asking
 	told     map[string]bool    // the calls that were said to be open in this connection
 	seen     bool               // the bridge has said all that is open
 	asking   *terminal.Approver // at the open card
@@ -87,7 +88,7 @@ type session struct {
 // question is one that is open.
 type question struct {
 	req   gate.Request
-	shown string // what signed.Shown says of it
+	shown string // what signed.Shown says of it, and which asking of it this is
 }
 
 func (s *session) tell() {
@@ -150,7 +151,7 @@ func (s *session) take(e control.Event) {
 		}
 		if req, ok := e.Request.Request(); ok {
 			s.close(req.CallID)
-			s.open = append(s.open, question{req, signed.Shown(req)})
+			s.open = append(s.open, question{req, fmt.Sprint(s.closed[req.CallID], " ", signed.Shown(req))})
 			s.told[req.CallID] = true
 		}
 	case "current":
@@ -163,6 +164,7 @@ func (s *session) take(e control.Event) {
 				s.ended = s.o.Lang.AttachEnded(outcome(s.o.Lang, e.How), foreign(e.By))
 			}
 			delete(s.answered, e.CallID)
+			s.closed[e.CallID]++
 		}
 	}
 }

@@ -200,15 +200,10 @@ func (s socket) Watch(ctx context.Context, say func(control.Reply) error) (contr
 			if open[id] {
 				continue
 			}
+			again = true // it may be asked again, with another nonce
+			o := s.closed(ctx, id, said[id])
 			delete(said, id)
 			delete(notices, id)
-			again = true // it may be asked again, with another nonce
-			soon, cancel := context.WithTimeout(ctx, outcomeWait)
-			o := s.h.operator.outcomes.wait(soon, id)
-			cancel()
-			if o == (outcome{}) {
-				o = s.h.share.outcome(ctx, id)
-			}
 			if err := tell(control.Event{Kind: "closed", CallID: id, How: o.how, By: o.by}); err != nil {
 				return control.Reply{}, err
 			}
@@ -229,6 +224,19 @@ func (s socket) Watch(ctx context.Context, say func(control.Reply) error) (contr
 			return control.Reply{}, context.Cause(ctx)
 		}
 	}
+}
+
+// closed is how a question ended that was told with a nonce, or why it is gone.
+func (s socket) closed(ctx context.Context, id, nonce string) outcome {
+	if s.h.share.stopped(nonce) {
+		return outcome{how: "stopped"} // at once: nobody may say yes to it any more
+	}
+	soon, cancel := context.WithTimeout(ctx, outcomeWait)
+	defer cancel()
+	if o := s.h.operator.outcomes.wait(soon, id); o != (outcome{}) {
+		return o
+	}
+	return s.h.share.outcome(ctx, id)
 }
 
 // outcomeWait bounds the wait for the record of how a question ended.

@@ -125,6 +125,9 @@ func Start(s Setup) (h *Host, err error) {
 			watch = append(watch, w)
 		}
 	}
+	if h.share != nil {
+		watch = append(watch, h.share)
+	}
 	h.sink.watch = watch
 	if err = h.build(h.openDesk(approver)); err != nil {
 		return h, err

@@ -36,7 +36,8 @@ type sharing struct {
 	mu      sync.Mutex
 	ready   map[string]checked // by call: an answer that was checked here, to what is being taken up
 	there   []approval.Share   // what is open elsewhere, whole, oldest first
-	changed chan struct{}      // closed and made anew with there
+	offered gate.Stamp         // under which that is shown here: a stop has it shown anew
+	changed chan struct{}      // closed and made anew with there and offered
 }
 
 // asking is a question as the database has it.
@@ -50,6 +51,7 @@ type checked struct {
 	digest [32]byte
 	word   gate.Word
 	until  time.Time
+	stamp  gate.Stamp // of the moment at which it was asked for: a stop since then ends it
 }
 
 // proof is a signed statement on its way from one bridge to another.
@@ -82,6 +84,7 @@ func (s *sharing) begin() {
 	if s == nil {
 		return
 	}
+	s.offered = s.h.Gate.Stamp()
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(context.Background())
 	go func() {
@@ -202,10 +205,14 @@ func (s *sharing) deliver(ctx context.Context) {
 	for id, c := range s.ready {
 		q, open := s.question(id)
 		late := gate.Expired(now, c.until)
-		if !open && !late {
+		stopped := s.h.Gate.Stamp() != c.stamp
+		if !open && !late && !stopped {
 			continue
 		}
 		delete(s.ready, id)
+		if stopped {
+			continue // and so is the request
+		}
 		if late {
 			s.h.Log.Warn("what was taken up from another bridge wasn't asked in time; it is asked now", "call_id", id)
 			continue
@@ -267,12 +274,12 @@ func (s *sharing) look(ctx context.Context) {
 			there = append(there, x)
 		}
 	}
+	stamp := s.h.Gate.Stamp()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.there = there
-	if changed {
-		close(s.changed)
-		s.changed = make(chan struct{})
+	if changed || s.offered != stamp {
+		s.tell(stamp)
 	}
 }
 
@@ -288,11 +295,15 @@ func (s *sharing) watch() ([]approval.Share, <-chan struct{}) {
 
 // questions are those that are open elsewhere, and can be answered here.
 func (s *sharing) questions() []desk.Question {
-	there, _ := s.watch()
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var out []desk.Question
-	for _, x := range there {
+	for _, x := range s.there {
 		if x.Nonce != "" || !x.Lives {
-			out = append(out, desk.Question{Request: x.Record.Request.Clone(), Nonce: x.Record.Owner})
+			out = append(out, desk.Question{Request: x.Record.Request.Clone(), Nonce: offeredAs(s.offered) + x.Record.Owner})
 		}
 	}
 	return out
@@ -321,21 +332,23 @@ func (s *sharing) challenge(ctx context.Context, id string) (c *control.Challeng
 	if err != nil || !ok {
 		return nil, ok, err
 	}
+	s.mu.Lock()
+	stamp := s.offered
+	s.mu.Unlock()
+	if s.h.Gate.Stamp() != stamp { // the card is about to go
+		return nil, true, errStopCame()
+	}
 	i := control.ItemOf(x.Record.Request)
 	i.Open = true
 	c = &control.Challenge{Nonce: x.Nonce, Expires: x.Until, Request: &i}
 	switch {
 	case !x.Lives:
-		c.Nonce, c.Expires, err = s.h.operator.nonces.Issue(signed.AboutRequest(signed.Approve, x.Record.Request, takenUp), s.h.setup.Now())
+		c.Nonce, c.Expires, err = s.h.operator.nonces.Issue(signed.AboutRequest(signed.Approve, x.Record.Request, takenUp(stamp)), s.h.setup.Now())
 	case x.Nonce == "":
 		err = gate.Errf(gate.CodeInProgress, "call_id", "it isn't open at bridge %s: it waits for its turn there, or no operator's key is trusted there", x.Record.Owner)
 	}
 	return c, true, err
 }
-
-// takenUp is the asking that a nonce is issued for where the request is still to be
-// taken up; no desk has such a one.
-const takenUp = "to be taken up"
 
 // approve does with a signed approval what has to be done where it is about another
 // bridge's request: posts it, or takes the request up. ok: it is.
@@ -413,13 +426,22 @@ func (s *sharing) takeUp(ctx context.Context, a signed.Accepted, owner string) e
 	if s.desk() == nil {
 		return gate.Errf(gate.CodeNotSupported, "call_id", "this bridge takes no answers from outside")
 	}
-	// A database that restarts cuts all bridges off for a moment.
+	stamp, ok := stampOf(a.Asking)
+	if !ok {
+		return gate.Errf(gate.CodeInProgress, "call_id", "its bridge has ended since this was signed; look at the request again")
+	}
 	id := a.Statement.ID
+	if err := s.h.sink.Emit(s.h.note("request " + id + " of bridge " + owner + ", which has ended, was approved here and is being taken up")); err != nil {
+		return err
+	}
+	// A database that restarts cuts all bridges off for a moment.
 	for deadline := time.Now().Add(backWait); time.Now().Before(deadline); {
 		x, err := s.store.Share(ctx, id)
 		switch {
 		case err != nil:
 			return err
+		case s.h.Gate.Stamp() != stamp:
+			return errStopCame()
 		case x.Lives:
 			return gate.Errf(gate.CodeInProgress, "call_id", "bridge %s lives; look at the request again", x.Record.Owner)
 		}
@@ -432,11 +454,11 @@ func (s *sharing) takeUp(ctx context.Context, a signed.Accepted, owner string) e
 	now := s.h.setup.Now()
 	s.mu.Lock()
 	s.ready[id] = checked{
-		digest: a.Statement.Digest, until: now.Add(approval.PostLife),
+		digest: a.Statement.Digest, stamp: stamp, until: now.Add(approval.PostLife),
 		word: gate.Word{Decision: gate.Approved, Reason: "signed, over attach, taken up from another bridge", By: decider(a.Key, s.h.operator.ring.Root())},
 	}
 	s.mu.Unlock()
-	err := s.h.Gate.TakeUp(ctx, id, func(ctx context.Context) error { return s.store.Adopt(ctx, id) })
+	err := s.h.Gate.TakeUp(ctx, id, stamp, func(ctx context.Context) error { return s.store.Adopt(ctx, id) })
 	if err != nil {
 		s.mu.Lock()
 		delete(s.ready, id)
