@@ -284,6 +284,7 @@ func TestG32_G34_ADeviceIsPairedAndMovesTheArm(t *testing.T) {
 	s.await("Passphrase of the operator's key")
 	s.typed(passphrase + "\r")
 	s.await("within two minutes: ")
+	s.await("\n") // with the code before it, which may come in a piece of its own
 	code := regexp.MustCompile(`within two minutes: ([0-9A-Z]{4}-[0-9A-Z]{4})`).FindStringSubmatch(s.out.String())
 	require.NotNil(t, code, s.out.String())
 	enrolled := make(chan int, 1)
