@@ -47,8 +47,9 @@ type Approver struct {
 	turn    chan struct{}
 
 	mu   sync.Mutex
-	id   string // of the call whose card is open; "": none is
-	view View
+	id   string        // of the call whose card is open, or being opened; "": none is
+	view View          // nil: it is being opened
+	kept []gate.Notice // that came while it was
 }
 
 var (
@@ -82,6 +83,8 @@ func (a *Approver) Decide(ctx context.Context, req gate.Request) (gate.Word, err
 	case <-ctx.Done():
 		return ended(ctx), nil
 	}
+	a.showing(req.CallID, nil)
+	defer a.showing("", nil)
 	view, err := a.console.OpenCard(ctx, Card(a.lang, req), a.lang.TerminalQuestion())
 	if err != nil {
 		if ctx.Err() != nil {
@@ -90,8 +93,9 @@ func (a *Approver) Decide(ctx context.Context, req gate.Request) (gate.Word, err
 		return void(ReasonNotShown), fmt.Errorf("terminal: %w", err)
 	}
 	defer view.Close(a.lang.TerminalClosed(a.lang.TerminalTakenAway())) // also if something below panics
-	a.showing(req.CallID, view)
-	defer a.showing("", nil)
+	for _, n := range a.showing(req.CallID, view) {
+		a.Notice(req.CallID, n)
+	}
 	select {
 	case <-ctx.Done():
 	case answer, ok := <-view.Answer():
@@ -109,11 +113,17 @@ func (a *Approver) Decide(ctx context.Context, req gate.Request) (gate.Word, err
 
 func void(why gate.Reason) gate.Word { return gate.Word{Decision: gate.Void, Reason: why} }
 
-func (a *Approver) showing(id string, v View) {
+// showing says what is shown, and returns the notices that came before it was there.
+func (a *Approver) showing(id string, v View) []gate.Notice {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.id, a.view = id, v
+	kept := a.kept
+	a.id, a.view, a.kept = id, v, nil
+	return kept
 }
+
+// maxKept bounds the notices that wait for their card.
+const maxKept = 16
 
 // Notice writes a line over the open card, where the console can: the card is written
 // again in full under it, and has to be there for Arming again; what is being typed stays.
@@ -123,6 +133,8 @@ func (a *Approver) Notice(callID string, n gate.Notice) {
 	v := a.view
 	if a.id != callID {
 		v = nil
+	} else if v == nil && callID != "" && len(a.kept) < maxKept {
+		a.kept = append(a.kept, n)
 	}
 	a.mu.Unlock()
 	line := card.Notice(a.lang, n)

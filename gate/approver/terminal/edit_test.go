@@ -88,10 +88,14 @@ func TestG46_TheCardSaysWhatCanBeAskedFor(t *testing.T) {
 // noting is a console whose views take notes.
 type noting struct {
 	console
-	lines chan string
+	lines   chan string
+	opening func() // called before the card is there; nil: nothing
 }
 
 func (n *noting) OpenCard(ctx context.Context, card, question string) (terminal.View, error) {
+	if n.opening != nil {
+		n.opening()
+	}
 	v, err := n.console.OpenCard(ctx, card, question)
 	return notingView{v, n.lines}, err
 }
@@ -109,6 +113,10 @@ func TestG49_ANoticeStandsAtTheOpenCard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		con := &noting{lines: make(chan string, 4)}
 		a := terminal.New(con, words.English)
+		con.opening = func() { // one that comes before the card is there waits for it
+			a.Notice("b", gate.Notice{Kind: gate.CallerBack})
+			a.Notice("a", gate.Notice{Kind: gate.CantEdit, Text: "x"})
+		}
 		gone := gate.Notice{Kind: gate.CallerGone, Text: "left\x07"}
 		a.Notice("a", gone) // nothing is open
 		ctx, cancel := context.WithCancel(t.Context())
@@ -123,6 +131,7 @@ func TestG49_ANoticeStandsAtTheOpenCard(t *testing.T) {
 		a.Notice("a", gate.Notice{Text: "Tool: home"})
 		a.Notice("a", gone)
 		a.Notice("a", gate.Notice{Kind: gate.CallerBack})
+		require.Contains(t, <-con.lines, "! It can't be changed like that (x)")
 		require.Equal(t, `! Whoever asked this has gone (left\u{7}); the question stays open until it expires`, <-con.lines)
 		require.Equal(t, "! Whoever asked this is there again", <-con.lines)
 		cancel()
