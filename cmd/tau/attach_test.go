@@ -271,7 +271,7 @@ func TestG30_ACardHigherThanTheScreenAndAResize(t *testing.T) {
 }
 
 // Arguments that would rewrite the card (CASES 53-55) show as what they are here too.
-func TestCase53_HostileArgumentsAtAnAttachedTerminal(t *testing.T) {
+func TestCase53_54_55_HostileArgumentsAtAnAttachedTerminal(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
 	a := stdioBridge(t, dir)

@@ -105,6 +105,7 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) Store) {
 		{"G44_StartIsConditional", (*suite).startIsConditional},
 		{"G45_DoneKeepsTheAnswer", (*suite).doneKeepsTheAnswer},
 		{"Case66_UsedRecordsOutliveTheirExpiry", (*suite).retention},
+		{"Case66_AReplayFindsThatItHasEnded", (*suite).replayed},
 		{"Case52_OneYesOneRequest", (*suite).oneYesOneRequest},
 		{"G41_AReadMakesAFreshSecret", (*suite).secrets},
 		{"G41_BulkIsLeftOutWhole", (*suite).bulk},

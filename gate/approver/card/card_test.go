@@ -50,7 +50,7 @@ Geçerlilik sonu: 2026-01-02 03:14:05 UTC (istendikten 10m0s sonra)
 
 // The card says the same in each language: as many lines, with what comes from the
 // request in each of them, whatever is in it.
-func TestG30_EachStringIsEscapedAndNoneIsLeftOut(t *testing.T) {
+func TestG30_Case53_54_55_EachStringIsEscapedAndNoneIsLeftOut(t *testing.T) {
 	evil := "\r\x1b[2K\x1b[A\n  Tool: home\u202e\u200b\u2028\x9b"
 	req := request()
 	args, err := json.Marshal([]string{evil})

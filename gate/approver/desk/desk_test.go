@@ -14,7 +14,7 @@ import (
 	"github.com/tau-robot/tau/gate/approver/desk"
 )
 
-func TestG42_OfAnyNumberOfAnswersOneIsTaken(t *testing.T) {
+func TestG42_Case64_OfAnyNumberOfAnswersOneIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 50 {
 			a, b := newChannel("a"), newChannel("b")
@@ -61,7 +61,7 @@ func TestG42_OfAnyNumberOfAnswersOneIsTaken(t *testing.T) {
 	})
 }
 
-func TestG12_AnAnswerIsForOneAskingOfOneDigest(t *testing.T) {
+func TestG12_Case62_Case66_AnAnswerIsForOneAskingOfOneDigest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := desk.New(desk.Options{Remote: always})
 		ctx, withdraw := context.WithCancel(t.Context())
@@ -227,7 +227,7 @@ func TestG30_EveryCardIsTakenAwayBeforeDecideReturns(t *testing.T) {
 	}
 }
 
-func TestG25_WhetherAnybodyCouldAnswer(t *testing.T) {
+func TestG25_Case60_WhetherAnybodyCouldAnswer(t *testing.T) {
 	here, absent := newChannel("here"), newChannel("absent")
 	absent.nobody = true
 	for _, c := range []struct {

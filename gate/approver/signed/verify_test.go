@@ -60,7 +60,7 @@ func TestG34_AStatementOfAnEnrolledKeyCountsOnce(t *testing.T) {
 	}
 }
 
-func TestG34_OfTheSameStatementTwiceAtOnceOneCounts(t *testing.T) {
+func TestG34_Case64_OfTheSameStatementTwiceAtOnceOneCounts(t *testing.T) {
 	b := newBench(t)
 	m := b.sign(t, b.operator, about())
 	var wg sync.WaitGroup
@@ -172,9 +172,9 @@ func resignedBy(t *testing.T, n uint64) func(*Message) {
 	}
 }
 
-// TestG34_NoMutationOfAValidStatementCounts: whatever is changed of what was signed, or
+// TestG34_Case61_NoMutationOfAValidStatementCounts: whatever is changed of what was signed, or
 // of the signature, it is refused.
-func TestG34_NoMutationOfAValidStatementCounts(t *testing.T) {
+func TestG34_Case61_NoMutationOfAValidStatementCounts(t *testing.T) {
 	b := newBench(t)
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.SampledFrom([]*Private{b.operator, b.device}).Draw(t, "key")

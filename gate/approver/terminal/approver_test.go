@@ -274,7 +274,7 @@ func TestG30_TheCard(t *testing.T) {
   Approve? [y/N] `}, con.cards)
 }
 
-func TestG30_NothingIsCutOrHidden(t *testing.T) {
+func TestG30_Case53_54_55_NothingIsCutOrHidden(t *testing.T) {
 	req := request()
 	long := strings.Repeat("abcdefgh ", 10_000)
 	req.Effect = long

@@ -235,7 +235,7 @@ func FuzzWrap(f *testing.F) {
 	})
 }
 
-func TestG9_AScreenThatIsntThereRefuses(t *testing.T) {
+func TestG9_Case60_AScreenThatIsntThereRefuses(t *testing.T) {
 	w, err := New(Options{}).Decide(t.Context(), request())
 	require.NoError(t, err)
 	require.Equal(t, gate.Word{Decision: gate.Void, Reason: terminal.ReasonNotInteractive}, w)
