@@ -331,7 +331,6 @@ func TestG49_NothingApprovesBetweenANoteAndItsCard(t *testing.T) {
 	v := r.view
 	r.Prompt.mu.Unlock()
 	r.clock.add(time.Minute)
-	before := r.clock.Now()
 	r.Prompt.out.Lock() // the terminal takes nothing
 	v.Note("! x")
 	require.True(t, v.Shown().IsZero())
@@ -340,7 +339,7 @@ func TestG49_NothingApprovesBetweenANoteAndItsCard(t *testing.T) {
 	require.Eventually(t, func() bool { return !v.Shown().IsZero() }, patience, time.Millisecond)
 	r.clock.add(time.Minute)
 	shown := v.Shown()
-	require.True(t, r.notYet("y", before), "typed before the card was there again")
+	require.True(t, r.notYet("y", shown.Add(-time.Second)), "typed before the card was there again")
 	require.Equal(t, shown, v.Shown())
 	r.typeIn("y\r")
 	require.Equal(t, decision{gate.Approved, terminal.ReasonAnswered, nil}, r.decided(ch))
