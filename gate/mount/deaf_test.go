@@ -54,7 +54,9 @@ func TestG6_ADeafServerHoldsNothingUp(t *testing.T) {
 	d := &deaf{r: inR, end: make(chan struct{})}
 	far := sdk.NewServer(&sdk.Implementation{Name: "x", Version: "1"}, nil)
 	far.AddTool(&sdk.Tool{Name: "go", InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)},
-		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return &sdk.CallToolResult{}, nil })
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{}, nil
+		})
 	var served sync.WaitGroup
 	served.Go(func() { _ = far.Run(context.Background(), &sdk.IOTransport{Reader: d, Writer: outW}) })
 	var once sync.Once

@@ -81,12 +81,13 @@ func (p *Policy) beforeCall(_ context.Context, c gate.HookCall) (gate.Change, er
 	if err != nil {
 		return gate.Change{}, err
 	}
+	var out gate.Change
 	for i := range rules {
-		if c := rules[i].check(args); c.Refuse != nil {
-			return c, nil
+		if out = rules[i].check(args); out.Refuse != nil {
+			break
 		}
 	}
-	return gate.Change{}, nil
+	return out, nil
 }
 
 // check refuses the arguments that are beyond the bound.
