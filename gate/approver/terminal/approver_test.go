@@ -150,7 +150,7 @@ func TestG30_EachReasonIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestCase58_EndOfInputRefuses(t *testing.T) {
+func TestCase58_Case60_EndOfInputAndNobodyThereRefuse(t *testing.T) {
 	for name, c := range map[string]struct {
 		con    terminal.Console
 		want   gate.Decision
