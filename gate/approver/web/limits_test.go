@@ -188,7 +188,11 @@ func TestG6_WhoIsServedDoesntMakeRoom(t *testing.T) {
 	addr, do := r.served(t)
 	answered := make(chan int, 1)
 	list := r.dev.Request("GET", addr, web.Path+"requests?wait=25&version="+version, "")
-	go func() { answered <- do(list) }()
+	go func() {
+		status := 0 // it was cut
+		defer func() { answered <- status }()
+		status = do(list)
+	}()
 	<-found // it is being served
 	for range 2 * conns.Max {
 		c, err := net.Dial("tcp", addr)
