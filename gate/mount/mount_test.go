@@ -14,9 +14,9 @@ import (
 	"github.com/tau-robot/tau/gate"
 )
 
-// TestG4_WhatAServerSaysOfItselfIsStripped: tier, effect, annotations, descriptions and
+// TestG4_Case61_WhatAServerSaysOfItselfIsStripped: tier, effect, annotations, descriptions and
 // tools that the manifest doesn't list don't get through.
-func TestG4_WhatAServerSaysOfItselfIsStripped(t *testing.T) {
+func TestG4_Case61_WhatAServerSaysOfItselfIsStripped(t *testing.T) {
 	s := open(t, desk(t), manifest())
 	require.Len(t, s.Tools(), 2)
 	lamp := named(t, s, "desk_lamp").Spec()
@@ -29,7 +29,7 @@ func TestG4_WhatAServerSaysOfItselfIsStripped(t *testing.T) {
 
 	c := gate.NewCatalog()
 	require.NoError(t, c.Register(s.Tools()...))
-	for _, bad := range []string{`{}`, `{"on":1}`, `{"on":true,"more":1}`, `{"on":true,"level":2}`, `{"on":true,"level":null}`} {
+	for _, bad := range []string{`{}`, `{"on":1}`, `{"on":true,"more":1}`, `{"on":true,"approved":true}`, `{"on":true,"level":2}`, `{"on":true,"level":null}`} {
 		_, err := gate.DecodeStrict(lamp.Input, []byte(bad))
 		require.ErrorIs(t, err, gate.ErrCode(gate.CodeInvalidArgument), bad)
 	}
