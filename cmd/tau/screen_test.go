@@ -197,7 +197,11 @@ func (p *panel) connect() {
 		Endpoint: p.url(), HTTPClient: &http.Client{Transport: bearer{tr, strings.SplitN(string(token), "\n", 2)[0]}}, MaxRetries: -1,
 	}, nil)
 	require.NoError(p.t, err)
-	p.t.Cleanup(func() { _ = p.agent.Close(); tr.CloseIdleConnections() })
+	p.t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // one that is stopped would answer nobody
+		_ = p.agent.Close()
+		tr.CloseIdleConnections()
+	})
 }
 
 type bearer struct {

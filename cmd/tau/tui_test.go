@@ -265,7 +265,7 @@ func TestOnTheScreenSIGTSTPAndCtrlZStopFirst(t *testing.T) {
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTSTP))
 	awaitState(t, p.cmd.Process.Pid, 'T')
 	require.True(t, echoes(t, p.ptmx))
-	require.False(t, p.screen.Alt())
+	eventually(t, func() bool { return !p.screen.Alt() }, "the screen is given back")
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGCONT))
 	p.await("running again")
 	require.False(t, echoes(t, p.ptmx))

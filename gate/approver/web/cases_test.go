@@ -200,9 +200,12 @@ func TestCase64_OfTwoDevicesAtOnceOneCounts(t *testing.T) {
 		synctest.Wait()
 		got := make(chan answer, 2)
 		by := map[string]bool{}
+		var bodies []string
 		for _, d := range []*device{r.dev, other} {
-			body := d.Decision(d.Statement(r.show(d, "c1"), "approve"))
+			bodies = append(bodies, d.Decision(d.Statement(r.show(d, "c1"), "approve")))
 			by["device:"+d.ID] = true
+		}
+		for _, body := range bodies {
 			go func() { got <- r.do(post(web.Path+"decide", body)) }()
 		}
 		a, b := <-got, <-got

@@ -94,17 +94,13 @@ func has(lines []line, what string) bool {
 
 // sound compares what was told with what is stored.
 func (d *days) sound(found map[gate.RequestState]int) (err error) {
-	report, err := events.Verify(events.Path(filepath.Join(d.dir, "data"), "sim"), filepath.Join(d.dir, "data", "events.key"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if !report.OK() {
-		return fmt.Errorf("the event log: %v", report.Faults)
-	}
 	// A copy is looked at: the next life is to find the files as the kill left them.
 	look, err := os.MkdirTemp(d.dir, "look")
 	if err != nil {
 		return err
+	}
+	if err := logged(filepath.Join(d.dir, "data"), look); err != nil {
+		return fmt.Errorf("the event log: %w", err)
 	}
 	for _, f := range []string{"bridge.db", "bridge.db-wal", "bridge.db-tally"} {
 		b, err := os.ReadFile(filepath.Join(d.dir, "data", f))
@@ -137,6 +133,50 @@ func (d *days) sound(found map[gate.RequestState]int) (err error) {
 		found[rec.State]++
 	}
 	return nil
+}
+
+// logged verifies a copy of the event log, once what a kill left of a last line has been
+// set aside, as each start does.
+func logged(dir, look string) error {
+	if err := os.CopyFS(filepath.Join(look, "sessions"), os.DirFS(filepath.Join(dir, "sessions"))); errors.Is(err, fs.ErrNotExist) {
+		return nil // it hadn't begun
+	} else if err != nil {
+		return err
+	}
+	key, err := os.ReadFile(events.KeyPath(dir))
+	if err == nil {
+		err = os.WriteFile(events.KeyPath(look), key, 0o600)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := filepath.WalkDir(filepath.Join(look, "sessions"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			return os.Chmod(path, 0o700)
+		}
+		return os.Chmod(path, 0o600)
+	}); err != nil {
+		return err
+	}
+	s, err := events.Open(events.Options{Dir: look})
+	if err != nil {
+		return err
+	}
+	_, err = s.Session("sim")
+	if err := errors.Join(err, s.Close()); err != nil {
+		return err
+	}
+	report, err := events.Verify(events.Path(look, "sim"), events.KeyPath(look))
+	if err == nil && !report.OK() {
+		err = fmt.Errorf("%v", report.Faults)
+	}
+	return err
 }
 
 // agree holds one stored request against what was told of it, in order.
