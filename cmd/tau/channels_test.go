@@ -325,7 +325,7 @@ func TestG32_G34_ADeviceIsPairedAndMovesTheArm(t *testing.T) {
 	require.Equal(t, 200, ask(d.Request("POST", host, web.Path+"stop", ""), &verdicts))
 	require.Equal(t, "yes", verdicts.Verdicts[0].Stationary)
 	r.signal(syscall.SIGTERM)
-	require.Equal(t, 130, r.wait().status)
+	require.Equal(t, 130, r.wait().status, r.stderr)
 	es := ofType(logged(t, dir), "approval")
 	require.Len(t, es, 1)
 	require.Equal(t, [2]string{"approved", "device:" + d.ID}, [2]string{es[0].Decision, es[0].Decider})

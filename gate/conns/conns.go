@@ -23,6 +23,7 @@ type Listener struct {
 	mu   sync.Mutex
 	idle []*Conn // held by nobody; the one that has been so for longest first
 	held int
+	over bool // no stranger is let in any more
 }
 
 // Bound bounds ln to limit connections, at least one.
@@ -48,6 +49,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 func (l *Listener) admit(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.over {
+		return false
+	}
 	for len(l.idle)+l.held >= l.limit {
 		if len(l.idle) == 0 {
 			return false
@@ -61,6 +65,22 @@ func (l *Listener) admit(c *Conn) bool {
 	return true
 }
 
+// CloseStrangers closes the connections on which nobody has ever been let in, those that
+// are accepted later too. It is for http.Server.RegisterOnShutdown: the server waits for
+// a connection that has said nothing, or half a request, until its own limits end that.
+func (l *Listener) CloseStrangers() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	l.idle = slices.DeleteFunc(l.idle, func(c *Conn) bool {
+		if !c.known {
+			c.gone = true
+			_ = c.Conn.Close()
+		}
+		return !c.known
+	})
+}
+
 // Conn is a connection of a Listener.
 type Conn struct {
 	net.Conn
@@ -69,6 +89,7 @@ type Conn struct {
 	// Under l.mu.
 	holds int
 	gone  bool // it has left its place
+	known bool // somebody has been let in on it
 }
 
 // Close closes the connection and gives its place up.
@@ -118,6 +139,7 @@ func Hold(ctx context.Context) (release func()) {
 	}
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
+	c.known = true
 	if c.holds++; c.holds == 1 && !c.gone {
 		c.l.drop(c)
 		c.l.held++

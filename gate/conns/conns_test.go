@@ -119,3 +119,29 @@ func TestAnOtherConnectionCanBeHeldToo(t *testing.T) {
 	require.NoError(t, a.Close())
 	require.NoError(t, b.Close())
 }
+
+func TestAtTheEndStrangersGo(t *testing.T) {
+	f := &fake{next: make(chan net.Conn, 4)}
+	l := conns.Bound(f, 4)
+	var ours, theirs []net.Conn
+	for range 3 {
+		a, b := net.Pipe()
+		f.next <- a
+		c, err := l.Accept()
+		require.NoError(t, err)
+		ours, theirs = append(ours, c), append(theirs, b)
+	}
+	conns.Hold(conns.Context(t.Context(), ours[0]))()
+	defer conns.Hold(conns.Context(t.Context(), ours[1]))()
+	l.CloseStrangers()
+	require.Equal(t, [3]bool{false, false, true}, [3]bool{closed(theirs[0]), closed(theirs[1]), closed(theirs[2])})
+	late, other := net.Pipe()
+	f.next <- late
+	close(f.next)
+	_, err := l.Accept()
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.True(t, closed(other))
+	for _, c := range ours {
+		_ = c.Close() // what is closed already says so
+	}
+}

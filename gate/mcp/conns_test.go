@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -44,4 +45,23 @@ func TestG6_StrangersUseNoDescriptorsUp(t *testing.T) {
 		timeout, ok := err.(net.Error) //nolint:errorlint // as net returns it
 		require.False(t, ok && timeout.Timeout(), "stranger %d is still there", k)
 	}
+}
+
+// TestStrangersDontHoldUpTheEnd: neither who says nothing nor who says half a request;
+// net/http alone waits five seconds for those, which is all that the bridge has.
+func TestStrangersDontHoldUpTheEnd(t *testing.T) {
+	b := serve(t, newFake(), nil)
+	for _, begun := range []string{"", "GET / HT"} {
+		c, err := net.Dial("tcp", b.host)
+		require.NoError(t, err)
+		defer func() { _ = c.Close() }()
+		_, err = io.WriteString(c, begun)
+		require.NoError(t, err)
+	}
+	// The server accepts in their order, so that both are there by now.
+	status, _ := b.post(t, b.alice, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, nil)
+	require.NotEqual(t, http.StatusUnauthorized, status)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	require.NoError(t, b.srv.Shutdown(ctx))
 }

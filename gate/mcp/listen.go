@@ -53,6 +53,8 @@ func (s *Server) Serve(ln net.Listener) error {
 		ConnContext:       conns.Context,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+	bounded := conns.Bound(ln, conns.Max)
+	hs.RegisterOnShutdown(bounded.CloseStrangers)
 	s.mu.Lock()
 	if s.closing {
 		s.mu.Unlock()
@@ -60,7 +62,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	s.servers = append(s.servers, hs)
 	s.mu.Unlock()
-	if err := hs.Serve(conns.Bound(ln, conns.Max)); !errors.Is(err, http.ErrServerClosed) {
+	if err := hs.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("mcp: %w", err)
 	}
 	return nil

@@ -217,3 +217,22 @@ func TestAReasonIsCutBetweenCharacters(t *testing.T) {
 	require.True(t, utf8.ValidString(r.stops[0]))
 	require.Contains(t, r.stops[0], reason[:255]+"…|")
 }
+
+// TestStrangersDontHoldUpTheEnd: neither who says nothing nor who says half a request;
+// net/http alone waits five seconds for those, which is all that the bridge has.
+func TestStrangersDontHoldUpTheEnd(t *testing.T) {
+	r := newRig(t)
+	addr, do := r.served(t)
+	for _, begun := range []string{"", "GET / HT"} {
+		c, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		defer c.Close()
+		_, err = io.WriteString(c, begun)
+		require.NoError(t, err)
+	}
+	defer half(t, addr, "decide").Close()
+	require.Equal(t, 200, do(r.dev.Request("GET", addr, web.Path+"requests", "")))
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	require.NoError(t, r.s.Shutdown(ctx))
+}

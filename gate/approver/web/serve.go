@@ -46,6 +46,8 @@ func (s *Server) Serve(ln net.Listener) error {
 		Handler: s, ReadHeaderTimeout: headTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ConnContext: conns.Context, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+	bounded := conns.Bound(ln, conns.Max)
+	hs.RegisterOnShutdown(bounded.CloseStrangers)
 	s.mu.Lock()
 	if s.ended || s.serving != nil {
 		s.mu.Unlock()
@@ -53,7 +55,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	s.serving = hs
 	s.mu.Unlock()
-	if err := hs.Serve(conns.Bound(ln, conns.Max)); !errors.Is(err, http.ErrServerClosed) {
+	if err := hs.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("web: %w", err)
 	}
 	return nil
