@@ -81,13 +81,17 @@ func (p *Policy) beforeCall(_ context.Context, c gate.HookCall) (gate.Change, er
 	if err != nil {
 		return gate.Change{}, err
 	}
-	var out gate.Change
+	return firstBeyond(rules, args), nil
+}
+
+// firstBeyond is what the first rule says that the arguments are beyond.
+func firstBeyond(rules []rule, args *node) (out gate.Change) {
 	for i := range rules {
 		if out = rules[i].check(args); out.Refuse != nil {
 			break
 		}
 	}
-	return out, nil
+	return out
 }
 
 // check refuses the arguments that are beyond the bound.
