@@ -187,6 +187,9 @@ func (s *Server) answer(c *net.UnixConn, scarce bool) bool {
 	line, err := bufio.NewReaderSize(io.LimitReader(c, maxLine), maxLine).ReadSlice('\n')
 	req, err := read(line, err)
 	if err != nil {
+		if s.ctx.Err() != nil {
+			return false // the bridge ends, and the peer is no worse than that
+		}
 		return send(c, refusal("%s", err))
 	}
 	if !req.stops() {
