@@ -131,9 +131,10 @@ func half(t *testing.T, addr, verb string) net.Conn {
 func TestG6_HalfARequestHoldsNobodyUp(t *testing.T) {
 	for _, n := range []int{64, conns.Max + 16} {
 		r := newRig(t)
+		before := r.do(r.dev.request("GET", web.Path+"requests", "")).body["version"].(string)
 		q := r.ask(r.s, request("c1"))
 		addr, do := r.served(t)
-		require.Equal(t, 200, do(r.dev.Request("GET", addr, web.Path+"requests?wait=25", "")), "it is open")
+		require.Equal(t, 200, do(r.dev.Request("GET", addr, web.Path+"requests?wait=25&version="+before, "")), "held until it is open")
 		shown := r.show(r.dev, "c1")
 		var halves []net.Conn
 		for k := range n {
