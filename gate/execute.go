@@ -101,18 +101,24 @@ func (g *Gate) inLane(ctx context.Context, c *call, p *plan, m permit) Answer {
 	}
 	c.step("running")
 	c.ran = true
-	res, err := guard(c.inv.Tool, func() (Result, error) { return p.action.Run(withRunning(ctx, c)) })
+	a := g.runAction(ctx, c, p.action)
+	if startedLate {
+		_ = g.begin(ctx, c, m) // the fault that a test is there to find
+	}
+	g.afterRun(c, p)
+	return a
+}
+
+// runAction runs a call's action and says what became of it. One that fails inside has
+// done nobody knows what.
+func (g *Gate) runAction(ctx context.Context, c *call, a Action) Answer {
+	res, err := guard(c.inv.Tool, func() (Result, error) { return a.Run(withRunning(ctx, c)) })
 	if err != nil && CodeOf(err) == CodeInternal {
 		c.cause = err
 		err = Errf(CodeUnknownOutcome, c.inv.Tool, "the tool failed inside while it ran: %w", err)
 		res.Status = StatusUnknown
 	}
-	if startedLate {
-		_ = g.begin(ctx, c, m) // the fault that a test is there to find
-	}
-	a := g.answer(c, res, err)
-	g.afterRun(c, p)
-	return a
+	return g.answer(c, res, err)
 }
 
 // begin records that physics is about to begin: of its request, or, of a call that is

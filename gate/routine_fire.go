@@ -276,13 +276,7 @@ func (x *firing) runStep(ctx context.Context, s *routineStep) (a Answer, ran boo
 		return a, false, stepError(a)
 	}
 	c.digest, c.ran = s.own, true
-	res, err := guard(s.Tool, func() (Result, error) { return s.action.Run(withRunning(ctx, c)) })
-	if err != nil && CodeOf(err) == CodeInternal {
-		c.cause = err
-		err = Errf(CodeUnknownOutcome, s.Tool, "the tool failed inside while it ran: %w", err)
-		res.Status = StatusUnknown
-	}
-	a = g.finish(c, g.answer(c, res, err))
+	a = g.finish(c, g.runAction(ctx, c, s.action))
 	return a, true, stepError(a)
 }
 

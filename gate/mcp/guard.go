@@ -3,31 +3,12 @@ package mcp
 import (
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
 	"time"
 )
-
-// loopbackHost reports whether a Host header, with or without a port, names this
-// machine's loopback: localhost or a literal loopback address. A name that only
-// resolves to loopback doesn't pass: that is what DNS rebinding uses.
-func loopbackHost(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	} else {
-		name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
-	}
-	if strings.EqualFold(name, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.Zone() == "" && addr.Unmap().IsLoopback()
-}
 
 // sameOrigin reports whether an Origin header names the host that was asked. Unlike
 // http.CrossOriginProtection it is asked for GET as well: a GET here opens a stream.

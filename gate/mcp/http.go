@@ -16,7 +16,7 @@ import (
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// What a stop overtakes while its body is still on its way was begun before it.
 	taken := s.caller.Stamp()
-	if !loopbackHost(r.Host) {
+	if !conns.IsLoopbackHost(r.Host) {
 		http.Error(w, "this server answers to localhost only", http.StatusForbidden)
 		return
 	}

@@ -18,7 +18,7 @@ func Listen(addr string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcp: listening address %q: %w", addr, err)
 	}
-	if !loopbackHost(host) {
+	if !conns.IsLoopbackHost(host) {
 		return nil, fmt.Errorf("mcp: listening address %q: only loopback is served (127.0.0.1, [::1] or localhost)", addr)
 	}
 	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
@@ -32,7 +32,7 @@ func Listen(addr string) (net.Listener, error) {
 }
 
 func checkLoopback(ln net.Listener) error {
-	if a, ok := ln.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+	if !conns.OnLoopback(ln) {
 		return fmt.Errorf("mcp: %v is not a loopback address; only loopback is served", ln.Addr())
 	}
 	return nil

@@ -2,7 +2,7 @@ package mount
 
 import (
 	"fmt"
-	"net/netip"
+	"maps"
 	"net/url"
 	"path"
 	"regexp"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/conns"
 )
 
 // Bounds of a manifest.
@@ -107,7 +108,7 @@ func (m *Manifest) Check() error {
 			return bad("url", "%w", err)
 		}
 	}
-	for _, name := range sortedKeys(m.Tools) {
+	for _, name := range slices.Sorted(maps.Keys(m.Tools)) {
 		r := m.Tools[name]
 		if err := r.check(); err != nil {
 			return bad("tools."+name, "%w", err)
@@ -185,18 +186,10 @@ func checkEndpoint(s string) error {
 		return fmt.Errorf("has a user name or password in it; use token_file")
 	case u.Scheme == "https" && u.Host != "":
 		return nil
-	case u.Scheme == "http" && isLoopback(u.Hostname()):
+	case u.Scheme == "http" && conns.IsLoopbackHost(u.Hostname()):
 		return nil
 	}
 	return fmt.Errorf("%q: want https, or http on loopback", s)
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 // parseAddress reads an address in the one form in which two can be compared: https
@@ -264,13 +257,4 @@ func port(u *url.URL) string {
 		return "443"
 	}
 	return "80"
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -73,7 +74,7 @@ func arguments(raw []byte, meanings map[string]string) (*gate.Schema, error) {
 	if s.Kind != gate.KindObject {
 		return nil, fmt.Errorf("its schema isn't that of an object")
 	}
-	for _, name := range sortedKeys(meanings) {
+	for _, name := range slices.Sorted(maps.Keys(meanings)) {
 		i := slices.IndexFunc(s.Properties, func(p gate.Property) bool { return p.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("arguments.%s: the tool has no such argument", name)
@@ -206,7 +207,7 @@ func (r reader) object(s jsonSchema, at string, depth int) (*gate.Schema, error)
 		}
 	}
 	out := gate.Obj()
-	for _, name := range sortedKeys(s.Properties) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		p, nullable, err := r.read(s.Properties[name], at+"."+name, depth+1)
 		if err != nil {
 			return nil, err

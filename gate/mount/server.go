@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -184,7 +186,7 @@ func (s *Server) pin(listed map[string]*sdk.Tool) error {
 	if s.m.Stop != nil && listed[s.m.Stop.Tool] == nil {
 		return gate.Errf(gate.CodeInvalidArgument, "mount "+s.m.Name+".stop.tool", "the server has no tool %q", s.m.Stop.Tool)
 	}
-	for _, name := range sortedKeys(s.m.Tools) {
+	for _, name := range slices.Sorted(maps.Keys(s.m.Tools)) {
 		where := "mount " + s.m.Name + ".tools." + name
 		t := listed[name]
 		if t == nil {
@@ -281,7 +283,7 @@ func (s *Server) live(ctx context.Context) (*link, error) {
 		}
 		return nil, gone(err)
 	}
-	for _, name := range sortedKeys(s.m.Tools) {
+	for _, name := range slices.Sorted(maps.Keys(s.m.Tools)) {
 		if err := s.changed(listed, name); err != nil {
 			s.stale.Store(true) // so that the one that changed is looked at again
 			break
@@ -343,7 +345,7 @@ func (s *Server) environment() []string {
 			env = append(env, k+"="+v)
 		}
 	}
-	for _, k := range sortedKeys(s.m.Env) {
+	for _, k := range slices.Sorted(maps.Keys(s.m.Env)) {
 		env = append(env, k+"="+s.m.Env[k])
 	}
 	return env

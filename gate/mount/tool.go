@@ -254,11 +254,8 @@ func (a *action) answer(r *sdk.CallToolResult) (gate.Result, error) {
 	return gate.Result{Text: "The mounted server " + a.t.s.m.Name + " says: " + text, Data: data}, nil
 }
 
-func clip(s string) string {
-	const most = 2048 // bytes of a server's error
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+// maxError bounds a server's own words in an error, bytes.
+const maxError = 2048
+
+// clip bounds a server's own words.
+func clip(s string) string { return gate.Clip(strings.ToValidUTF8(s, "\uFFFD"), maxError) }

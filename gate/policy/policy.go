@@ -102,10 +102,10 @@ func (p *Policy) checkNames(tiers map[string]gate.Tier) error {
 	for i, r := range s.Retry {
 		look(fmt.Sprintf("retry[%d].tools", i), r.Tools...)
 	}
-	for _, name := range sortedKeys(s.Rates.Tools) {
+	for _, name := range slices.Sorted(maps.Keys(s.Rates.Tools)) {
 		all = append(all, known("policy.rates.tools", name))
 	}
-	for _, who := range sortedKeys(s.Roles.Use) {
+	for _, who := range slices.Sorted(maps.Keys(s.Roles.Use)) {
 		look("roles.use."+who, s.Roles.Use[who]...)
 	}
 	for _, err := range all {

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -191,7 +192,7 @@ func (r *Rates) check() error {
 			return err
 		}
 	}
-	for _, name := range sortedKeys(r.Tools) {
+	for _, name := range slices.Sorted(maps.Keys(r.Tools)) {
 		key := "policy.rates.tools." + name
 		if err := checkTool(key, name); err != nil {
 			return err
@@ -222,7 +223,7 @@ func (b *Budget) check() error {
 }
 
 func (r *Roles) check() error {
-	for _, who := range sortedKeys(r.Use) {
+	for _, who := range slices.Sorted(maps.Keys(r.Use)) {
 		if err := checkName("policy.roles.use", who); err != nil {
 			return err
 		}
@@ -281,15 +282,6 @@ func list[T ~string](all []T) string {
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
 
 // Value is a value that an argument may have: a string, a number or a truth value.
 type Value struct{ is any }

@@ -1,13 +1,13 @@
 package telegram
 
 import (
-	"net/netip"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/conns"
 )
 
 // DefaultAPI is where the Bot API is.
@@ -89,15 +89,9 @@ func (s Settings) base() (string, error) {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(s.API, "#"):
 		return bad("want an address without a user, a query or a fragment")
 	case u.Scheme == "https":
-	case u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "http" && conns.IsLoopback(u.Hostname()):
 	default:
 		return bad("want https, or http on a literal loopback address: the token is in each request")
 	}
 	return strings.TrimRight(s.API, "/"), nil
-}
-
-// loopback reports a literal loopback address. A name isn't one, whatever it resolves to.
-func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.Zone() == "" && a.Unmap().IsLoopback()
 }

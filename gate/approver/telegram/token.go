@@ -17,8 +17,8 @@ const (
 	maxToken       = 256
 )
 
-// Token is a bot's token. It shows itself nowhere: printed, logged or marshalled it is
-// a placeholder. The zero value opens nothing.
+// Token is a bot's token. It shows itself nowhere: printed, logged or marshalled it reads
+// hiddenToken. The zero value opens nothing.
 type Token struct{ secret string }
 
 // hiddenToken is what is shown in a token's place.

@@ -6,9 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"mime"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/signed"
+	"github.com/tau-robot/tau/gate/conns"
 )
 
 // The headers of a signed request.
@@ -156,16 +155,8 @@ func (s *Server) checkOrigin(r *http.Request) *problem {
 // ownHost reports a loopback address, "localhost" or a name that is listed. A name that
 // only resolves to loopback isn't one: that is what DNS rebinding uses.
 func (s *Server) ownHost(host string) bool {
-	if slices.ContainsFunc(s.o.Settings.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
-		return true
-	}
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
-	a, err := netip.ParseAddr(name)
-	return strings.EqualFold(name, "localhost") || err == nil && a.Zone() == "" && a.Unmap().IsLoopback()
+	return conns.IsLoopbackHost(host) ||
+		slices.ContainsFunc(s.o.Settings.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
 var allowInvalid = jsontext.AllowInvalidUTF8(true)

@@ -39,7 +39,7 @@ func Listen(s Settings) (net.Listener, error) {
 // Serve accepts connections on ln, a loopback TCP listener, until Shutdown begins; it
 // closes ln and returns nil then. It may be called once.
 func (s *Server) Serve(ln net.Listener) error {
-	if a, ok := ln.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+	if !conns.OnLoopback(ln) {
 		return errors.Join(gate.Errf(gate.CodeInvalidArgument, "web.listen", "%v is no loopback address", ln.Addr()), ln.Close())
 	}
 	hs := &http.Server{

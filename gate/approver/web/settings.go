@@ -2,12 +2,12 @@ package web
 
 import (
 	"net"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/tau-robot/tau/gate"
+	"github.com/tau-robot/tau/gate/conns"
 )
 
 // maxHosts bounds the names that may be listed.
@@ -41,7 +41,7 @@ func (s Settings) Check() error {
 	if err != nil {
 		return bad("listen", "%q: want an address with its port, 127.0.0.1:8477", s.Listen)
 	}
-	if a, err := netip.ParseAddr(host); err != nil || a.Zone() != "" || !a.Unmap().IsLoopback() {
+	if !conns.IsLoopback(host) {
 		return bad("listen", "%q: only a literal loopback address (127.0.0.1 or ::1) is served; for other machines put a proxy with TLS before it and list its name in web.hosts", s.Listen)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
