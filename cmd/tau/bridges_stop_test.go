@@ -15,10 +15,7 @@ import (
 func TestG6_AStopWhileAnotherBridgesRequestIsTakenUp(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	a, b := p.bridge(p.dirA), p.bridge(p.dirB)
-	at := attached(t, p.dirB)
-	a.move("go", 0.3)
-	at.card()
+	a, b, at := p.asked()
 	id := callOf(at)
 	require.NoError(t, a.cmd.Process.Kill())
 	at.answers("y")
@@ -48,10 +45,7 @@ func TestG6_AStopWhileAnotherBridgesRequestIsTakenUp(t *testing.T) {
 func TestG6_AStopTakesAnotherBridgesCardAway(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	a, b := p.bridge(p.dirA), p.bridge(p.dirB)
-	at := attached(t, p.dirB)
-	a.move("go", 0.3)
-	at.card()
+	a, b, at := p.asked()
 	b.call("halt", "stop", `{}`)
 	b.answer("halt")
 	at.card()

@@ -67,6 +67,17 @@ func (p pair) bridge(dir string) *agent {
 	return startAgent(p.t, dir, p.flags...)
 }
 
+// asked starts both, a person attached to the second, and has a motion asked at the first:
+// its card is open where the person sits.
+func (p pair) asked() (a, b *agent, at *screen) {
+	p.t.Helper()
+	a, b = p.bridge(p.dirA), p.bridge(p.dirB)
+	at = attached(p.t, p.dirB)
+	a.move("go", 0.3)
+	at.card()
+	return a, b, at
+}
+
 // ran are the motions that a bridge has run to an end, or begun, of a call.
 func ran(t *testing.T, dir, id string) int {
 	t.Helper()
@@ -88,11 +99,7 @@ func callOf(s *screen) string {
 func TestTwoBridgesOnePostgresAClickAtTheOther(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	a, b := p.bridge(p.dirA), p.bridge(p.dirB)
-	at := attached(t, p.dirB)
-
-	a.move("go", 0.3)
-	at.card()
+	a, b, at := p.asked()
 	id := callOf(at)
 	at.answers("y")
 	at.await("✓ move_joints: approved")
@@ -158,10 +165,7 @@ func TestTwoBridgesOnePostgresTwoClicksAtOnce(t *testing.T) {
 func TestTwoBridgesOnePostgresWhatAKilledOneAskedRunsAtTheOther(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
-	a, b := p.bridge(p.dirA), p.bridge(p.dirB)
-	at := attached(t, p.dirB)
-	a.move("go", 0.3)
-	at.card()
+	a, b, at := p.asked()
 	id := callOf(at)
 	require.NoError(t, a.cmd.Process.Kill())
 	at.answers("y")
