@@ -151,6 +151,7 @@ func TestG31_APressOnTelegramMovesTheArm(t *testing.T) {
 	api.Press(ada, m, "Approve") // the old card's
 	api.Press(ada, api.Card(chatOfAda), "Reject")
 	require.Equal(t, string(gate.CodeNotApproved), r.answer(no).Code)
+	api.Wait("the end of the second card", func() bool { return len(api.Open()) == 0 })
 
 	stopped := r.call("move_joints", `{"positions":{"shoulder_pan":0.7},"speed_scale":1}`)
 	api.Card(chatOfAda)
