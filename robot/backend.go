@@ -29,18 +29,22 @@ type Actuator struct {
 // Info says what a backend is and what it can measure. It doesn't change during
 // the backend's life.
 type Info struct {
-	Robot                                              string // the description's name
-	Backend                                            string // "sim", "mcu", "feetech", …
-	Port                                               string // device of a real backend
-	Mode                                               Mode
-	Joints                                             []string
-	Limits                                             []JointLimits
-	Actuators                                          []Actuator
-	ControlPeriod                                      time.Duration
+	Robot         string // the description's name
+	Backend       string // "sim", "mcu", "feetech", …
+	Port          string // device of a real backend
+	Mode          Mode
+	Joints        []string
+	Limits        []JointLimits
+	Actuators     []Actuator
+	ControlPeriod time.Duration
+	// Whether anything is measured (or counted) of any joint.
 	MeasuresPosition, MeasuresVelocity, MeasuresEffort bool
-	EStopPowersOff                                     bool     // estop is IEC 60204-1 category 1, else category 2 and latched
-	Identity                                           [32]byte // hash over driver, its version and its configuration
-	Calibration                                        [32]byte // hash over the calibration; zero where there is none
+	// OpenLoop says of each active joint that nothing measures where it is; nil: of none
+	// where MeasuresPosition, of all where not. A joint that counts its steps isn't one.
+	OpenLoop       []bool
+	EStopPowersOff bool     // estop is IEC 60204-1 category 1, else category 2 and latched
+	Identity       [32]byte // hash over driver, its version and its configuration
+	Calibration    [32]byte // hash over the calibration; zero where there is none
 }
 
 // Grip makes a motion of the gripper joint one that may end early in contact.
@@ -59,16 +63,25 @@ type Seek struct {
 	Travel    float64 // largest travel of the search, rad or m
 }
 
+// IsOpenLoop reports whether nothing measures where active joint i is.
+func (i Info) IsOpenLoop(joint int) bool {
+	if i.OpenLoop == nil {
+		return !i.MeasuresPosition
+	}
+	return joint < 0 || joint >= len(i.OpenLoop) || i.OpenLoop[joint]
+}
+
 // Motion is what a person approved: a trajectory and the bounds in which it may run.
 type Motion struct {
 	ID         string // the call's id
 	Epoch      uint64 // State.StopEpoch when the motion was prepared; any later stop voids it
 	Trajectory Trajectory
 	// StartTolerance bounds |measured - start| for each joint before the first
-	// actuation, rad or m.
+	// actuation, rad or m; of an open-loop joint |setpoint - start|.
 	StartTolerance []float64
 	// MaxDeviation bounds |measured - setpoint| for each joint during the
-	// motion, rad or m; beyond it the backend faults with DEVIATION.
+	// motion, rad or m; beyond it the backend faults with DEVIATION. It says nothing
+	// of an open-loop joint.
 	MaxDeviation []float64
 	Grip         *Grip // nil for ordinary motions
 	// Seek is nil for ordinary motions. With it the joint's own limits of position
@@ -85,7 +98,7 @@ type Motion struct {
 // of motion time, and once at its end. The receiver must not block and must copy what it keeps.
 type Progress struct {
 	T        float64   // s since the start of the motion, in motion time
-	Setpoint []float64 // rad or m
+	Setpoint []float64 // rad or m; what the robot itself says that it commands, where it says so
 	State    State
 }
 
@@ -94,7 +107,7 @@ type OutcomeStatus string
 
 // The outcome statuses. The zero value is not an outcome.
 const (
-	OutcomeDone      OutcomeStatus = "done"      // ran to its end, measured at rest
+	OutcomeDone      OutcomeStatus = "done"      // ran to its end, measured at rest; open loop: the setpoints did
 	OutcomeStopped   OutcomeStatus = "stopped"   // ended by Stop
 	OutcomeCancelled OutcomeStatus = "cancelled" // its context ended; controlled stop
 	OutcomeFaulted   OutcomeStatus = "faulted"   // a fault latched
@@ -107,7 +120,7 @@ type Outcome struct {
 	Status           OutcomeStatus
 	Final            State     // measured after the end; Positions nil if that is unknown
 	Duration         float64   // s of motion time from the first actuation to measured rest
-	MaxTrackingError []float64 // largest |measured - setpoint| by joint, rad or m
+	MaxTrackingError []float64 // largest |measured - setpoint| by joint, rad or m; NaN where it isn't measured, nil where none is
 	Gripped          string    // scene body that a grip closed on, "" for none or unknown
 }
 
@@ -155,7 +168,7 @@ type StopVerdict struct {
 	Backend      string  `json:"backend"`
 	Commanded    Tri     `json:"commanded"`    // the stop left us
 	Acknowledged Tri     `json:"acknowledged"` // the robot said it got it
-	Stationary   Tri     `json:"stationary"`   // measured at rest afterwards
+	Stationary   Tri     `json:"stationary"`   // measured at rest afterwards; unknown where any joint is open loop
 	Text         string  `json:"text,omitempty"`
 	Duration     float64 `json:"duration_s"` // motion time from the stop to measured rest
 }
@@ -175,9 +188,14 @@ type Backend interface {
 	// (ESTOPPED), torque off (NOT_ENABLED), and a second motion while one runs
 	// (BUSY). The epoch is compared under the lock of the first actuation. When
 	// ctx ends a controlled stop comes first, then Execute returns CANCELLED.
-	// progress may be nil and is called from Execute's goroutine.
+	// progress may be nil and is called from Execute's goroutine. On an open-loop
+	// robot "measured" reads "as the robot reports of its setpoints": Execute returns
+	// when these stand still. NOT_CALIBRATED while a joint's position isn't known.
 	Execute(ctx context.Context, m Motion, progress func(Progress)) (Outcome, error)
-	// Actuate does one command, with the same refusals.
+	// Actuate does one command, with the same refusals. TorqueOn holds each joint where
+	// it is measured, an open-loop one at its setpoint: one that is powered already
+	// (State.Powered) doesn't move, another one snaps there from wherever it is. Where
+	// that setpoint isn't known nothing is powered, which is NOT_CALIBRATED.
 	Actuate(ctx context.Context, c Command) (Outcome, error)
 	// Stop ends whatever moves and voids whatever was prepared: it raises the
 	// stop epoch first. Safe during Execute, before anything and twice; it never
