@@ -65,4 +65,9 @@ void tau_receive(uint8_t byte);
 /* Passes one millisecond: the next setpoint, limits, switches, e-stop, watchdog, status. */
 void tau_tick(void);
 
+/* Says that the port's loop fell more than 20 ticks behind: latches OVERLOAD and brakes
+ * from the present setpoint. The port doesn't pass the ticks that were lost, because the
+ * setpoints of 20 ticks at once would be a jump. */
+void tau_overload(void);
+
 #endif
