@@ -10,6 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What a port may choose at compile time, the same for all files of the core. */
+#ifndef TAU_JOINTS
+#define TAU_JOINTS 8 /* the core has room for so many, at most TAU_MAX_JOINTS */
+#endif
+#ifndef TAU_OUTPUTS
+#define TAU_OUTPUTS 8 /* at most TAU_MAX_OUTPUTS */
+#endif
+#ifndef TAU_QUEUE
+#define TAU_QUEUE 1160 /* bytes for pieces of motion; one takes 2 + 7 × joints of the board */
+#endif
+
 enum {
 	TAU_VERSION = 1,       /* of the protocol */
 	TAU_MAX_JOINTS = 8,
@@ -29,8 +40,8 @@ struct tau_channel {
 	uint8_t kind;
 	uint8_t feedback;
 	uint8_t sw;    /* number of the input that ends the joint's way, TAU_NO_SWITCH: none */
-	int32_t lower; /* joints: position units; outputs: 0 */
-	int32_t upper; /* outputs: the largest value */
+	int32_t lower; /* joints: position units, at least -(2^30 - 1); outputs: 0 */
+	int32_t upper; /* joints: at most 2^30 - 1; outputs: the largest value */
 };
 
 /* What a port gives the core. All are called from the caller of tau_tick and
@@ -47,7 +58,7 @@ struct tau_board {
 	void (*setpoint)(uint8_t joint, int32_t q);     /* position units; reached within the next tick */
 	void (*output)(uint8_t output, uint16_t value); /* 0 to the channel's upper */
 	int32_t (*count)(uint8_t joint);                /* steppers: steps × 256 that were really made */
-	void (*recount)(uint8_t joint, int32_t q);      /* steppers: the present place is q from now on */
+	void (*recount)(uint8_t joint, int32_t q);      /* steppers: the present place is q from now on, whole steps */
 	uint16_t (*raw)(uint8_t joint);                 /* ADC counts */
 	uint8_t (*switches)(void);                      /* a bit for each input, 1 closed */
 	bool (*estop)(void);                            /* true: the button is pressed, or its wire is broken */
@@ -56,7 +67,7 @@ struct tau_board {
 };
 
 /* Begins at a boot: not powered, nothing configured, outputs at 0. board has to live
- * as long as the core is used. */
+ * as long as the core is used; it has at most TAU_JOINTS joints and TAU_OUTPUTS outputs. */
 void tau_begin(const struct tau_board *board);
 
 /* Takes one byte from the host. */
