@@ -1,0 +1,73 @@
+/* The ATmega328P's main loop: bytes and milliseconds that the interrupts collected go to
+ * the core, one at a time. */
+#include <avr/interrupt.h>
+#include <avr/wdt.h>
+
+#include "boot.h"
+#include "clock.h"
+#include "map.h"
+#include "mark.h"
+#include "tau.h"
+#include "uart.h"
+
+enum {
+	FIRMWARE = 1, /* counts releases */
+	STATUS_MS = 20,
+	LATE_MS = 20
+};
+
+static struct tau_board board = {
+	.channels = map_channels,
+	.status_ms = STATUS_MS,
+	.firmware = FIRMWARE,
+	.power = map_power,
+	.setpoint = map_setpoint,
+	.output = map_output,
+	.count = map_count,
+	.recount = map_recount,
+	.raw = map_raw,
+	.switches = map_switches,
+	.estop = map_estop,
+	.send = uart_send,
+};
+
+int main(void)
+{
+	map_safe();
+	board.joints = map_joints;
+	board.outputs = map_outputs;
+	board.inputs = map_inputs;
+	board.brown_out = boot_was_brown_out();
+	board.watchdog = boot_was_watchdog();
+	board.boot = boot_number();
+
+	tau_begin(&board);
+	uart_begin();
+	map_begin();
+	sei();
+
+	uint8_t passed = clock_ms;
+	for (;;) {
+		uint8_t late = (uint8_t)(clock_ms - passed);
+		uint8_t byte;
+
+		if (late > LATE_MS) {
+			passed = (uint8_t)(passed + late - 1);
+			tau_overload();
+		}
+		if (late != 0) {
+			passed++;
+			mark_begin(SPAN_TICK);
+			tau_tick();
+			mark_end(SPAN_TICK);
+			map_tick();
+			/* Here only: a loop without ticks is as dead as none. */
+			wdt_reset();
+		}
+		if (uart_receive(&byte)) {
+			mark_begin(SPAN_RECEIVE);
+			tau_receive(byte);
+			mark_end(SPAN_RECEIVE);
+		}
+	}
+}
