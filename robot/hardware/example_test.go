@@ -35,7 +35,7 @@ func TestTheExamplesAreWhatTheySay(t *testing.T) {
 	require.Equal(t, "mcu", f.Driver)
 	require.True(t, f.EStopPowersOff)
 	require.False(t, f.LostLinkPowersOff)
-	require.False(t, f.MeasuresPosition())
+	require.Equal(t, []bool{true, true}, f.OpenLoop())
 	require.Equal(t, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC), f.Calibrated)
 	pan, tilt := &f.Joints[0], &f.Joints[1]
 	require.Equal(t, []float64{-1.4, 1.4, 4, 20, 200}, []float64{pan.Lower, pan.Upper, pan.Velocity, pan.Acceleration, pan.Jerk})
@@ -55,7 +55,7 @@ func TestTheExamplesAreWhatTheySay(t *testing.T) {
 	g := model(t, "gantry")
 	f, err = hardware.Parse("g.toml", example(t, "gantry-stepper3.toml"), g, noon)
 	require.NoError(t, err)
-	require.True(t, f.MeasuresPosition())
+	require.Equal(t, []bool{false, false, false}, f.OpenLoop())
 	require.Equal(t, hardware.Stepper, f.Joints[2].Kind)
 	narrow, err = f.Tightened(g)
 	require.NoError(t, err)

@@ -123,14 +123,13 @@ func (j *Joint) Measured(counts float64) (q float64, ok bool) {
 	return a.Position + (counts-a.Counts)/(b.Counts-a.Counts)*(b.Position-a.Position), true
 }
 
-// MeasuresPosition reports whether each joint is measured.
-func (f *File) MeasuresPosition() bool {
+// OpenLoop says of each active joint that nothing measures or counts where it is.
+func (f *File) OpenLoop() []bool {
+	out := make([]bool, len(f.Joints))
 	for i := range f.Joints {
-		if f.Joints[i].Feedback == None {
-			return false
-		}
+		out[i] = f.Joints[i].Feedback == None
 	}
-	return len(f.Joints) > 0
+	return out
 }
 
 // Limits returns the limits of each joint, by active joint: the file's and the model's,

@@ -85,35 +85,40 @@ func Parse(name string, data []byte, m *robot.Model, now time.Time) (*File, erro
 	var raw rawFile
 	meta, err := toml.NewDecoder(bytes.NewReader(data)).Decode(&raw)
 	var bad toml.ParseError
-	switch {
-	case errors.As(err, &bad):
+	if errors.As(err, &bad) {
 		return nil, robot.Errf(robot.CodeInvalidArgument, where(name, bad.Position.Line), "%s", bad.Message)
-	case err != nil:
-		return nil, robot.Errf(robot.CodeInvalidArgument, name, "%s; want joints as tables [joint.NAME], outputs as [output.NAME]", strings.TrimPrefix(err.Error(), "toml: "))
 	}
 	p.lines = findLines(data)
-	if err := p.known(meta.Keys()); err != nil {
+	if err := p.known(meta); err != nil {
 		return nil, err
+	}
+	if err != nil { // known has found everything that can't be decoded
+		return nil, robot.Errf(robot.CodeInvalidArgument, name, "%s", strings.TrimPrefix(err.Error(), "toml: "))
 	}
 	return p.file(&raw)
 }
 
-// known refuses the first key that isn't one of the file's, spelled exactly.
-func (p *parser) known(keys []toml.Key) error {
-	for _, k := range keys {
+// known refuses the first key that isn't one of the file's, spelled exactly, and the
+// first that isn't a table where one belongs.
+func (p *parser) known(meta toml.MetaData) error {
+	for _, k := range meta.Keys() {
+		name, group := strings.Join(k, "."), k[0] == "joint" || k[0] == "output"
 		var of []string
 		switch {
+		case group && len(k) <= 2:
+			if meta.Type(k...) != "Hash" {
+				return p.bad(name, "isn't a table; want [%s.NAME]", k[0])
+			}
+			continue
 		case len(k) == 1:
 			of = fileKeys
 		case len(k) == 3 && k[0] == "joint":
 			of = jointKeys
 		case len(k) == 3 && k[0] == "output":
 			of = outputKeys
-		case len(k) == 2 && (k[0] == "joint" || k[0] == "output"):
-			continue // names, which are held against the model
 		}
 		if !slices.Contains(of, k[len(k)-1]) {
-			return p.bad(strings.Join(k, "."), "is not a key of a robot's file%s", choose(of))
+			return p.bad(name, "is not a key of a robot's file%s", choose(of))
 		}
 	}
 	return nil
