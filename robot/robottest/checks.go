@@ -21,6 +21,11 @@ func info(c *check) {
 	require.Len(c, i.Limits, len(i.Joints))
 	require.Positive(c, i.ControlPeriod)
 	require.NotZero(c, i.Identity)
+	require.Equal(c, i.Mode == robot.ModeReal, i.Port != "", "what is real is somewhere, and what isn't is nowhere")
+	if i.OpenLoop != nil {
+		require.Len(c, i.OpenLoop, len(i.Joints))
+		require.Equal(c, i.MeasuresPosition, !blind(i), "it measures positions if any joint's is measured")
+	}
 	require.Equal(c, c.Model.Actuators, beside(i), "what is beside the joints")
 	seen := map[string]bool{}
 	for k, name := range i.Joints {
@@ -37,17 +42,23 @@ func info(c *check) {
 func freshState(c *check) {
 	before := time.Now()
 	s := c.state()
-	require.WithinDuration(c, before, s.MeasuredAt, time.Second)
+	require.WithinDuration(c, before, s.MeasuredAt, time.Second+time.Duration(c.Stall*float64(time.Second)))
 	require.True(c, s.Enabled)
+	require.Nil(c, s.Declared, "what is held is no declaration any more")
+	require.Nil(c, s.Unreferenced)
 	require.False(c, s.EStopped)
 	require.Empty(c, s.Faults)
 	c.atRest(s)
-	for i, q := range s.Positions {
+	for i, q := range s.Where() {
 		require.False(c, math.IsNaN(q) || math.IsInf(q, 0), "%s", c.info.Joints[i])
 	}
-	want := s.Positions[0]
-	s.Positions[0], s.Setpoints[0] = 1e6, 1e6
-	require.InDelta(c, want, c.state().Positions[0], c.Tolerance, "the slices are the caller's")
+	want, held := s.Where()[0], s.Setpoints[0]
+	s.Setpoints[0] = 1e6
+	if s.Positions != nil {
+		s.Positions[0] = 1e6
+	}
+	require.InDelta(c, want, c.state().Where()[0], c.Tolerance, "the slices are the caller's")
+	require.InDelta(c, held, c.state().Setpoints[0], c.Tolerance, "the slices are the caller's")
 }
 
 func moves(c *check) {
@@ -77,20 +88,36 @@ func moves(c *check) {
 	require.NoError(c, r.err)
 	require.Equal(c, robot.OutcomeDone, r.out.Status)
 	c.atRest(r.out.Final)
-	require.InDeltaSlice(c, c.Target, r.out.Final.Positions, c.Tolerance)
-	require.InDeltaSlice(c, r.out.Final.Positions, c.state().Positions, c.Tolerance, "the result is what State measures")
+	require.InDeltaSlice(c, c.Target, c.end(r.out), c.Tolerance)
+	require.InDeltaSlice(c, c.end(r.out), c.state().Where(), c.Tolerance, "the result is what State says")
 	require.GreaterOrEqual(c, r.out.Duration, m.Trajectory.Duration()-0.02)
-	require.Len(c, r.out.MaxTrackingError, len(c.info.Joints))
-	for i, e := range r.out.MaxTrackingError {
+	c.tracked(m, r.out)
+	gap := 0.0501 + c.Stall
+	require.GreaterOrEqual(c, float64(len(r.progress)), m.Trajectory.Duration()/gap-2, "at least 20 reports a second of motion time")
+	for k := 1; k < len(r.progress); k++ {
+		require.GreaterOrEqual(c, r.progress[k].T, r.progress[k-1].T)
+		require.LessOrEqual(c, r.progress[k].T-r.progress[k-1].T, gap)
+	}
+}
+
+// tracked requires of an undisturbed motion that it says how far each measured joint
+// was off its setpoint, and nothing of the others.
+func (c *check) tracked(m robot.Motion, out robot.Outcome) {
+	c.Helper()
+	if blind(c.info) {
+		require.Nil(c, out.MaxTrackingError, "nothing measured an error")
+		return
+	}
+	require.Len(c, out.MaxTrackingError, len(c.info.Joints))
+	for i, e := range out.MaxTrackingError {
+		if c.info.IsOpenLoop(i) {
+			require.True(c, math.IsNaN(e), "nothing measured %s", c.info.Joints[i])
+			continue
+		}
 		if math.Abs(m.Trajectory.End()[i]-m.Trajectory.Start()[i]) > c.Tolerance {
 			require.Positive(c, e, "%s: nothing real follows exactly", c.info.Joints[i])
 		}
 		require.Less(c, e, c.MaxDeviation)
-	}
-	require.GreaterOrEqual(c, float64(len(r.progress)), 20*m.Trajectory.Duration()-2, "at least 20 reports a second of motion time")
-	for k := 1; k < len(r.progress); k++ {
-		require.GreaterOrEqual(c, r.progress[k].T, r.progress[k-1].T)
-		require.LessOrEqual(c, r.progress[k].T-r.progress[k-1].T, 0.0501)
 	}
 }
 
@@ -105,17 +132,17 @@ func radians(c *check) {
 		require.Contains(c, []string{"joint", "gripper"}, a.Kind, a.Name)
 		require.Equal(c, c.Model.Joints[c.Model.Active[i]].Type.Unit(), a.Unit, a.Name)
 	}
-	start := c.state().Positions
+	start := c.state().Where()
 	c.farthest() // it is a way that a factor shows in
 	r := c.execute(c.ctx, c.longMotion())
 	require.NoError(c, r.err)
-	require.InDeltaSlice(c, c.Target, r.out.Final.Positions, c.Tolerance)
+	require.InDeltaSlice(c, c.Target, c.end(r.out), c.Tolerance)
 	if !c.info.MeasuresVelocity {
 		return
 	}
 	for i, name := range c.info.Joints {
 		want := c.Target[i] - start[i]
-		if math.Abs(want) < 0.2 {
+		if math.Abs(want) < 0.2 || c.info.IsOpenLoop(i) {
 			continue
 		}
 		var sum, t, v float64
@@ -162,18 +189,18 @@ func refusesNonsense(c *check) {
 		{"a bound of zero", robot.CodeInvalidArgument, func(m *robot.Motion) { m.StartTolerance[0] = 0 }},
 		{"a bound of NaN", robot.CodeInvalidArgument, func(m *robot.Motion) { m.MaxDeviation[last] = math.NaN() }},
 		{"beyond a limit", robot.CodeJointLimit, func(m *robot.Motion) {
-			to := append([]float64(nil), before.Positions...)
+			to := before.Where()
 			to[0] = limit(0)
 			if !math.IsNaN(to[0]) {
-				m.Trajectory = restToRest(c.info, before.Positions, to, 1)
+				m.Trajectory = restToRest(c.info, before.Where(), to, 1)
 			} else { // a joint without limits can't be beyond them
 				m.Trajectory.Segments[0].Q[0] = math.NaN()
 			}
 		}},
 		{"5000 as a target", robot.CodeJointLimit, func(m *robot.Motion) {
-			to := append([]float64(nil), before.Positions...)
+			to := before.Where()
 			to[0] = 5000
-			m.Trajectory = restToRest(c.info, before.Positions, to, 1)
+			m.Trajectory = restToRest(c.info, before.Where(), to, 1)
 		}},
 		{"too fast", robot.CodeSpeedLimit, func(m *robot.Motion) {
 			fast := c.info
@@ -181,7 +208,7 @@ func refusesNonsense(c *check) {
 			for i := range fast.Limits {
 				fast.Limits[i] = fast.Limits[i].Scaled(1.5)
 			}
-			m.Trajectory = restToRest(fast, before.Positions, c.Target, 0)
+			m.Trajectory = restToRest(fast, before.Where(), c.Target, 0)
 		}},
 	} {
 		m := c.longMotion()
@@ -202,7 +229,7 @@ func refusesNonsense(c *check) {
 
 func refusesStart(c *check) {
 	before := c.state()
-	from := append([]float64(nil), before.Positions...)
+	from := before.Where()
 	for i := range from { // part of the way, so it is surely within limits
 		from[i] += (c.Target[i] - from[i]) / 2
 	}
@@ -257,7 +284,7 @@ func busy(c *check) {
 		_, actuated = c.b.Actuate(c.ctx, robot.Command{Kind: robot.TorqueOff, Epoch: m.Epoch})
 	})
 	require.NoError(c, first.err, "the first goes on undisturbed")
-	require.InDeltaSlice(c, c.Target, first.out.Final.Positions, c.Tolerance)
+	require.InDeltaSlice(c, c.Target, c.end(first.out), c.Tolerance)
 	require.Equal(c, robot.CodeBusy, robot.CodeOf(second.err), "%v", second.err)
 	require.Equal(c, robot.OutcomeRefused, second.out.Status)
 	require.Equal(c, robot.CodeBusy, robot.CodeOf(actuated), "%v", actuated)

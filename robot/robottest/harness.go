@@ -2,9 +2,7 @@ package robottest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,8 +15,8 @@ import (
 
 // Harness makes what is tested.
 type Harness struct {
-	// New returns a backend that is at rest, enabled, without faults and free to
-	// move to the fixture's Target, and what the suite may do to it. Every check
+	// New returns a backend that is at rest, without faults and free to move to the
+	// fixture's Target once it is enabled, and what the suite may do to it. Every check
 	// gets a new one. New registers with t.Cleanup what has to be undone; the
 	// suite closes the backend.
 	New func(t *testing.T) Fixture
@@ -26,25 +24,36 @@ type Harness struct {
 	// where they are, and stand some way from it. nil: checks that need it are
 	// skipped by name, as they are where the model has no switches.
 	Unreferenced func(t *testing.T) Fixture
+	// Unknown is New for a robot with open-loop joints of which nobody has said where
+	// they are. nil: checks that need it are skipped by name.
+	Unknown func(t *testing.T) Fixture
 	// Bubble runs each check in a bubble of testing/synctest, where time passes
 	// as soon as everybody waits for it. It is for backends that talk to nothing
 	// outside the process.
 	Bubble bool
+	// Parallel is how many checks may run at once, for backends that mostly wait for
+	// the wall clock; below 2: one after the other.
+	Parallel int
 }
 
 // Fixture is a backend under test. The optional functions are what not every
-// harness can do: a check that needs one that is nil is skipped by name.
+// harness can do: a check that needs one that is nil is skipped by name. All of them
+// are called from a goroutine of the suite's, return as soon as what they do is done
+// and report with Fatal or panic what they can't do.
 type Fixture struct {
 	Backend robot.Backend
 	// Model is what the backend was made from. It says what there is beside joints:
 	// wheels that carry a base, reference switches, a gripper.
 	Model *robot.Model
+	// Disabled says that the backend starts without torque, as a real one does. The
+	// suite holds it to that and switches it on for every other check.
+	Disabled bool
 	// Target is a configuration, rad or m by active joint, that the robot reaches
 	// on a straight line in joint space, at its limits, without touching anything;
 	// a base goes there straight ahead. At least one joint must be at least 0.2 rad or m away from where it stands.
 	Target []float64
 	// Tolerance is how far from the end of a motion, rad or m, a joint may be
-	// measured after it.
+	// measured after it; of an open-loop joint its setpoint.
 	Tolerance float64
 	// MaxDeviation is the bound, rad or m, that an undisturbed motion keeps.
 	MaxDeviation float64
@@ -52,16 +61,45 @@ type Fixture struct {
 	// first step of the brake, plus what the measured position lags behind the
 	// setpoint.
 	Lag float64
+	// Watchdog bounds, in s of motion time, what may pass from the moment at which the
+	// robot hears nothing any more to the first step of its own brake.
+	Watchdog float64
+	// Stall is for how long, s, a busy machine may hold up a backend whose motion time
+	// is the wall clock's: it comes on top of Lag and of what may lie between two
+	// reports. 0 for one whose time stands still meanwhile.
+	Stall float64
+	// Seconds is how long the suite's long motions take at least; 0: 2 s.
+	Seconds float64
 
 	// AtMotionTime has do called once, in a goroutine of its own, when the next
 	// motion gets to t seconds of motion time, and holds motion time until do has
 	// returned or stopped the robot. nil: the suite uses Progress instead, which
 	// is late by up to 50 ms.
 	AtMotionTime func(t float64, do func())
-	// Freeze makes measurements stop from now on.
+	// Freeze makes measurements and reports stop from now on.
 	Freeze func()
 	// Unplug cuts the link to the robot from now on.
 	Unplug func()
+	// Replug ends Unplug.
+	Replug func()
+	// Silence keeps from now on everything from the robot that the backend sends it,
+	// as if the host were gone, and tells the backend nothing.
+	Silence func()
+	// Reboot resets the robot's board at once, as its button does.
+	Reboot func()
+	// Intrude has a second master speak to the robot for a moment, as a second bridge
+	// would that begins a motion of its own.
+	Intrude func()
+	// Trip makes the robot stop by itself from now on, as an e-stop button does, and
+	// Untrip takes away why.
+	Trip, Untrip func()
+	// Rival tries to get the robot as a second bridge does, and gives it back if it
+	// gets it; the error is why it didn't.
+	Rival func() error
+	// Observe returns where the joints are, or where their setpoints are, rad or m by
+	// active joint, as somebody sees it who stands beside the robot: also while no link
+	// is there. It must not ask the backend.
+	Observe func() []float64
 	// Block makes the joint with that position in q immovable from now on.
 	Block func(joint int)
 	// TorqueOff says that torque may be switched off: nothing falls on anything.
@@ -71,6 +109,7 @@ type Fixture struct {
 // wall bounds every call to a backend, wall-clock time.
 const (
 	wall     = 30 * time.Second
+	slowWall = 120 * time.Second // of a check whose motion time is the wall clock's
 	waitStep = 5 * time.Millisecond
 )
 
@@ -86,12 +125,18 @@ func RunCase(t *testing.T, h Harness, number int) {
 
 func run(t *testing.T, h Harness, prefix string) {
 	some := false
+	turns := make(chan struct{}, max(1, h.Parallel))
 	for _, c := range checks() {
 		if !strings.HasPrefix(c.name, prefix) {
 			continue
 		}
 		some = true
 		t.Run(c.name, func(t *testing.T) {
+			if h.Parallel > 1 {
+				t.Parallel()
+				turns <- struct{}{}
+				t.Cleanup(func() { <-turns }) // once the backend is closed
+			}
 			if h.Bubble {
 				synctest.Test(t, func(t *testing.T) { runCheck(t, h, c) })
 			} else {
@@ -102,18 +147,31 @@ func run(t *testing.T, h Harness, prefix string) {
 	require.True(t, some, "no check is named %s…", prefix)
 }
 
+// maker returns what makes a check's fixture, and what is missing if nothing does.
+func (h *Harness) maker(from origin) (func(*testing.T) Fixture, string) {
+	switch from {
+	case fromUnreferenced:
+		return h.Unreferenced, "start without references"
+	case fromUnknown:
+		return h.Unknown, "start without knowing where its joints are"
+	}
+	return h.New, "make a backend"
+}
+
 func runCheck(t *testing.T, h Harness, c namedCheck) {
-	make := h.New
-	if c.unreferenced {
-		if make = h.Unreferenced; make == nil {
-			t.Skip("skipped: this harness can't start without references")
-		}
+	make, what := h.maker(c.from)
+	if make == nil {
+		t.Skip("skipped: this harness can't " + what)
 	}
 	f := make(t)
 	require.NotNil(t, f.Backend)
 	require.NotNil(t, f.Model)
 	require.Len(t, f.Target, len(f.Backend.Info().Joints), "the fixture's target has one number a joint")
-	ctx, cancel := context.WithTimeout(context.Background(), wall)
+	limit := wall
+	if f.Stall > 0 {
+		limit = slowWall
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	t.Cleanup(func() {
 		require.NoError(t, f.Backend.Close())
@@ -124,198 +182,27 @@ func runCheck(t *testing.T, h Harness, c namedCheck) {
 			t.Skipf("skipped: this harness can't %s", what)
 		}
 	}
-	c.run(&check{T: t, Fixture: f, b: f.Backend, info: f.Backend.Info(), ctx: ctx})
+	k := &check{T: t, Fixture: f, b: f.Backend, info: f.Backend.Info(), ctx: ctx}
+	if f.Disabled && !c.asItStarts {
+		k.enable()
+	}
+	c.run(k)
 }
+
+// origin says which of a harness' functions makes a check's fixture.
+type origin uint8
+
+const (
+	fromNew origin = iota
+	fromUnreferenced
+	fromUnknown
+)
 
 type namedCheck struct {
 	name  string
 	needs func(*Fixture) string // what is missing, "" if nothing is
 	run   func(*check)
-	// unreferenced: the check is about joints that don't know where they are.
-	unreferenced bool
-}
-
-// check is one check in progress.
-type check struct {
-	*testing.T
-	Fixture
-	b    robot.Backend
-	info robot.Info
-	ctx  context.Context
-}
-
-func (c *check) state() robot.State {
-	c.Helper()
-	s, err := c.b.State(c.ctx)
-	require.NoError(c, err)
-	require.Len(c, s.Positions, len(c.info.Joints))
-	return s
-}
-
-// motion is one from where the robot is measured to a configuration, of at least
-// least seconds, in the present epoch.
-func (c *check) motion(to []float64, least float64) robot.Motion {
-	c.Helper()
-	s := c.state()
-	return c.motionFrom(s.Positions, to, least, s.StopEpoch)
-}
-
-func (c *check) motionFrom(from, to []float64, least float64, epoch uint64) robot.Motion {
-	c.Helper()
-	m := robot.Motion{ID: c.Name(), Epoch: epoch, Trajectory: restToRest(c.info, from, to, least)}
-	for range c.info.Joints {
-		m.StartTolerance = append(m.StartTolerance, math.Max(0.02, 2*c.Tolerance))
-		m.MaxDeviation = append(m.MaxDeviation, c.MaxDeviation)
-	}
-	return m
-}
-
-// longMotion is one to the target that takes at least two seconds.
-func (c *check) longMotion() robot.Motion {
-	c.Helper()
-	m := c.motion(c.Target, 2)
-	require.NoError(c, m.Trajectory.Validate(c.info.Limits), "the suite's own trajectory is within limits")
-	return m
-}
-
-// restToRest is a straight line in joint space, timed by four pieces of constant
-// jerk (j, -j, -j, j) within the limits.
-func restToRest(info robot.Info, a, b []float64, least float64) robot.Trajectory {
-	t := math.Max(least/4, 0.01)
-	for i, l := range info.Limits {
-		d := math.Abs(b[i]-a[i]) * 1.0001
-		t = math.Max(t, math.Max(d/(2*l.Velocity), math.Max(math.Sqrt(d/(2*l.Acceleration)), math.Cbrt(d/(2*l.Jerk)))))
-	}
-	n := len(a)
-	out := robot.Trajectory{Joints: append([]string(nil), info.Joints...)}
-	q, v, acc := append([]float64(nil), a...), make([]float64, n), make([]float64, n)
-	for _, k := range [...]struct{ t, sign float64 }{{t, 1}, {2 * t, -1}, {t, 1}} {
-		s := robot.Segment{Duration: k.t}
-		for i := range a {
-			j := k.sign * (b[i] - a[i]) / (2 * t * t * t)
-			s.Q, s.V, s.A, s.J = append(s.Q, q[i]), append(s.V, v[i]), append(s.A, acc[i]), append(s.J, j)
-			q[i] += k.t * (v[i] + k.t*(acc[i]/2+k.t*j/6))
-			v[i] += k.t * (acc[i] + k.t*j/2)
-			acc[i] += k.t * j
-		}
-		out.Segments = append(out.Segments, s)
-	}
-	return out
-}
-
-// result is how an Execute ended.
-type result struct {
-	out      robot.Outcome
-	err      error
-	progress []robot.Progress
-}
-
-func (c *check) execute(ctx context.Context, m robot.Motion) result {
-	var r result
-	r.out, r.err = c.b.Execute(ctx, m, func(p robot.Progress) {
-		p.Setpoint = append([]float64(nil), p.Setpoint...)
-		p.State = p.State.Clone()
-		r.progress = append(r.progress, p)
-	})
-	return r
-}
-
-// midway runs a motion and do once in the middle of it, at s seconds of motion
-// time or soon after; at is when do was called.
-func (c *check) midway(ctx context.Context, m robot.Motion, s float64, do func()) (r result, at float64) {
-	c.Helper()
-	at = s
-	if c.AtMotionTime != nil {
-		c.AtMotionTime(s, do)
-		return c.execute(ctx, m), at
-	}
-	called := make(chan struct{})
-	running := false
-	r.out, r.err = c.b.Execute(ctx, m, func(p robot.Progress) {
-		if p.T >= s && !running {
-			running, at = true, p.T
-			go func() {
-				defer close(called)
-				do()
-			}()
-		}
-	})
-	require.True(c, running, "the motion reported no progress at %g s: %v", s, r.err)
-	select {
-	case <-called:
-	case <-c.ctx.Done():
-		require.FailNow(c, "what was done in mid-motion didn't return")
-	}
-	return r, at
-}
-
-// refusal requires that a call was refused with a code and that nothing moved.
-func (c *check) refusal(before robot.State, out robot.Outcome, err error, code robot.Code) {
-	c.Helper()
-	require.Error(c, err)
-	require.Equal(c, code, robot.CodeOf(err), "%v", err)
-	var e *robot.Error
-	require.True(c, errors.As(err, &e))
-	require.NotEmpty(c, e.Text, "the error says what is wrong")
-	require.Equal(c, robot.OutcomeRefused, out.Status)
-	after := c.state()
-	require.InDeltaSlice(c, before.Positions, after.Positions, c.Tolerance, "nothing moved")
-	require.InDeltaSlice(c, before.Setpoints, after.Setpoints, 1e-12, "nothing was commanded")
-	require.False(c, after.Moving)
-}
-
-// atRest requires that the robot is measured at rest.
-func (c *check) atRest(s robot.State) {
-	c.Helper()
-	require.False(c, s.Moving)
-	require.Len(c, s.Positions, len(c.info.Joints))
-	for i, v := range s.Velocities {
-		require.Less(c, math.Abs(v), 0.02, "%s is at rest", c.info.Joints[i])
-	}
-}
-
-// stopsWithin requires that a motion that was to be stopped at s seconds ended
-// within what its limits allow: each joint beyond its setpoint then by no more than
-// its braking distance and what it travels in the lag, and short by no more than
-// what it lags.
-func (c *check) stopsWithin(m robot.Motion, s float64, end []float64) {
-	c.Helper()
-	n := len(c.info.Joints)
-	q, v, a := make([]float64, n), make([]float64, n), make([]float64, n)
-	m.Trajectory.Sample(s, q, v, a)
-	own := robot.BrakeTrajectory(c.info.Joints, q, v, a, c.info.Limits).End()
-	together := own
-	if l, ok := robot.BrakeAlongLine(c.info.Joints, q, v, a, c.info.Limits); ok {
-		together = l.End()
-	}
-	moved := false
-	for i, name := range c.info.Joints {
-		lag := math.Abs(v[i])*c.Lag + c.Tolerance
-		lo := math.Min(q[i], math.Min(own[i], together[i])) - lag
-		hi := math.Max(q[i], math.Max(own[i], together[i])) + lag
-		require.GreaterOrEqual(c, end[i], lo, "%s stopped short of where it can have been", name)
-		require.LessOrEqual(c, end[i], hi, "%s needed more than its stopping distance", name)
-		moved = moved || math.Abs(m.Trajectory.End()[i]-end[i]) > 2*c.Tolerance
-	}
-	require.True(c, moved, "the robot went to the end of its motion instead of stopping")
-}
-
-// stop stops and returns the verdict.
-func (c *check) stop(kind robot.StopKind) robot.StopVerdict {
-	return c.b.Stop(c.ctx, kind)
-}
-
-func (c *check) stopped(v robot.StopVerdict) {
-	c.Helper()
-	require.Equal(c, robot.Yes, v.Commanded, v.Text)
-	require.Equal(c, robot.Yes, v.Stationary, v.Text)
-	require.Equal(c, c.info.Backend, v.Backend)
-}
-
-func (c *check) reset() {
-	c.Helper()
-	s := c.state()
-	out, err := c.b.Actuate(c.ctx, robot.Command{ID: c.Name(), Kind: robot.EStopReset, Epoch: s.StopEpoch})
-	require.NoError(c, err)
-	require.Equal(c, robot.OutcomeDone, out.Status)
+	from  origin
+	// asItStarts: the check is about the robot before it is enabled.
+	asItStarts bool
 }

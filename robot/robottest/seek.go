@@ -12,13 +12,13 @@ import (
 func (c *check) seek(j int, travel float64) robot.Motion {
 	c.Helper()
 	ref, s := c.Model.Reference(j), c.state()
-	to := append([]float64(nil), s.Positions...)
+	to := s.Where()
 	to[j] += ref.Direction * travel
 	slow := c.info
 	slow.Limits = append([]robot.JointLimits(nil), slow.Limits...)
 	slow.Limits[j].Velocity = ref.Speed
-	m := c.motionFrom(s.Positions, to, 0, s.StopEpoch)
-	m.Trajectory = restToRest(slow, s.Positions, to, 0)
+	m := c.motionFrom(s.Where(), to, 0, s.StopEpoch)
+	m.Trajectory = restToRest(slow, s.Where(), to, 0)
 	m.Seek = &robot.Seek{Joint: j, Switch: ref.Switch, Direction: ref.Direction, Speed: ref.Speed, Travel: ref.Travel}
 	require.NoError(c, m.Validate(c.info.Joints, c.info.Limits), "the suite's own search is one")
 	return m
@@ -33,7 +33,7 @@ func (c *check) calibrate() {
 		r := c.execute(c.ctx, c.seek(ref.Joint, ref.Travel))
 		require.NoError(c, r.err, c.info.Joints[ref.Joint])
 		require.Equal(c, robot.OutcomeDone, r.out.Status)
-		require.InDelta(c, ref.Switch, r.out.Final.Positions[ref.Joint], c.Tolerance, "it is where its switch is")
+		require.InDelta(c, ref.Switch, c.end(r.out)[ref.Joint], c.Tolerance, "it is where its switch is")
 		c.atRest(r.out.Final)
 		if left[ref.Joint] = false; !anyOf(left) {
 			left = nil
@@ -58,7 +58,7 @@ func references(c *check) {
 	for i := range c.info.Joints {
 		require.Equal(c, c.Model.Reference(i) != nil, s.Unreferenced[i], c.info.Joints[i])
 	}
-	hold := c.motionFrom(s.Positions, s.Positions, 0.1, s.StopEpoch)
+	hold := c.motionFrom(s.Where(), s.Where(), 0.1, s.StopEpoch)
 	r := c.execute(c.ctx, hold)
 	c.refusal(s, r.out, r.err, robot.CodeNotCalibrated)
 	require.Empty(c, c.state().Faults, "a refusal is no fault")
@@ -73,7 +73,7 @@ func references(c *check) {
 	c.calibrate()
 	r = c.execute(c.ctx, c.motion(c.Target, 1))
 	require.NoError(c, r.err)
-	require.InDeltaSlice(c, c.Target, r.out.Final.Positions, c.Tolerance)
+	require.InDeltaSlice(c, c.Target, c.end(r.out), c.Tolerance)
 }
 
 // boundedSearch: a search isn't longer or faster than the robot's own, nor for
@@ -118,7 +118,7 @@ func cannot(c *check) {
 		if c.Model.Reference(i) != nil || c.Model.Base.Carries(i) {
 			continue
 		}
-		m := c.motionFrom(before.Positions, before.Positions, 0.1, before.StopEpoch)
+		m := c.motionFrom(before.Where(), before.Where(), 0.1, before.StopEpoch)
 		m.Seek = &robot.Seek{Joint: i, Switch: c.info.Limits[i].Lower, Direction: -1, Speed: c.info.Limits[i].Velocity, Travel: 0.1}
 		r := c.execute(c.ctx, m)
 		c.refusal(before, r.out, r.err, robot.CodeNotSupported)

@@ -12,9 +12,9 @@ import (
 
 func stopMidMove(c *check) {
 	for _, part := range []float64{0.25, 0.5, 0.7} {
-		m := c.motion(c.Target, 2)
+		m := c.motion(c.Target, c.seconds())
 		if part != 0.25 {
-			m = c.motionFrom(c.state().Positions, c.other(), 2, c.state().StopEpoch)
+			m = c.motion(c.other(), c.seconds())
 		}
 		var v robot.StopVerdict
 		r, at := c.midway(c.ctx, m, part*m.Trajectory.Duration(), func() { v = c.stop(robot.StopControlled) })
@@ -24,11 +24,11 @@ func stopMidMove(c *check) {
 		require.Equal(c, robot.OutcomeStopped, r.out.Status)
 		require.Equal(c, robot.CodeStopped, robot.CodeOf(r.err), "%v", r.err)
 		c.atRest(r.out.Final)
-		c.stopsWithin(m, at, r.out.Final.Positions)
+		c.stopsWithin(m, at, c.end(r.out))
 		s := c.state()
 		c.atRest(s)
-		require.InDeltaSlice(c, r.out.Final.Positions, s.Positions, c.Tolerance)
-		require.InDeltaSlice(c, s.Positions, s.Setpoints, c.Tolerance, "the position is held")
+		require.InDeltaSlice(c, c.end(r.out), s.Where(), c.Tolerance)
+		require.InDeltaSlice(c, s.Where(), s.Setpoints, c.Tolerance, "the position is held")
 		require.True(c, s.Enabled, "a controlled stop leaves power on")
 		require.False(c, s.EStopped)
 		require.Empty(c, s.Faults)
@@ -38,7 +38,7 @@ func stopMidMove(c *check) {
 
 // other is a configuration between here and the target that is far from here.
 func (c *check) other() []float64 {
-	here := c.state().Positions
+	here := c.state().Where()
 	back := append([]float64(nil), c.Target...)
 	for i := range back {
 		if math.Abs(here[i]-back[i]) < 0.05 && c.Model.Base == nil { // a base's joints go together
@@ -59,7 +59,7 @@ func stopTwice(c *check) {
 		wg.Wait()
 	})
 	require.Equal(c, robot.OutcomeStopped, r.out.Status)
-	c.stopsWithin(m, at, r.out.Final.Positions)
+	c.stopsWithin(m, at, c.end(r.out))
 	for _, v := range verdicts {
 		c.stopped(v)
 	}
@@ -76,7 +76,7 @@ func stopWithoutWaiting(c *check) {
 	require.Equal(c, robot.Yes, v.Commanded)
 	require.Equal(c, robot.Unknown, v.Stationary, "who doesn't wait isn't told")
 	require.Equal(c, robot.OutcomeStopped, r.out.Status, "the stop goes on")
-	c.stopsWithin(m, at, r.out.Final.Positions)
+	c.stopsWithin(m, at, c.end(r.out))
 }
 
 func cancelStops(c *check) {
@@ -88,7 +88,7 @@ func cancelStops(c *check) {
 	require.Equal(c, robot.CodeCancelled, robot.CodeOf(r.err), "%v", r.err)
 	require.ErrorIs(c, r.err, context.Canceled)
 	c.atRest(r.out.Final)
-	c.stopsWithin(m, at, r.out.Final.Positions)
+	c.stopsWithin(m, at, c.end(r.out))
 	s := c.state()
 	require.Empty(c, s.Faults)
 	require.Equal(c, m.Epoch, s.StopEpoch, "a cancel voids nothing else")
@@ -106,7 +106,7 @@ func stopDuringStart(c *check) {
 	after := c.state()
 	c.atRest(after)
 	if c.AtMotionTime != nil {
-		require.InDeltaSlice(c, before.Positions, after.Positions, c.Tolerance, "nothing moved")
+		require.InDeltaSlice(c, before.Where(), after.Where(), c.Tolerance, "nothing moved")
 	}
 	r = c.execute(c.ctx, m)
 	require.Equal(c, robot.CodeStopped, robot.CodeOf(r.err), "what was being started stays void")
@@ -119,10 +119,10 @@ func stopRace(c *check) {
 	for range 20 {
 		s := c.state()
 		away := c.Target
-		if math.Abs(s.Positions[0]-c.Target[0]) < 0.01 {
-			away = s.Positions
+		if math.Abs(s.Where()[0]-c.Target[0]) < 0.01 {
+			away = s.Where()
 		}
-		m := c.motionFrom(s.Positions, away, 0.4, s.StopEpoch)
+		m := c.motionFrom(s.Where(), away, 0.4, s.StopEpoch)
 		var r result
 		var v robot.StopVerdict
 		var wg sync.WaitGroup
@@ -150,10 +150,10 @@ func estop(c *check) {
 	r, at := c.midway(c.ctx, m, m.Trajectory.Duration()/2, func() { v = c.stop(robot.StopEmergency) })
 	c.stopped(v)
 	require.Equal(c, robot.OutcomeStopped, r.out.Status)
-	c.stopsWithin(m, at, r.out.Final.Positions)
+	c.stopsWithin(m, at, c.end(r.out))
 	s := c.state()
 	require.True(c, s.EStopped)
-	require.Equal(c, !c.info.EStopPowersOff, s.Enabled, "category 2 keeps power, category 1 doesn't")
+	require.Equal(c, !c.info.EStopPowersOff, s.Enabled || s.Powered, "category 2 keeps power, category 1 doesn't")
 
 	fresh := c.motion(c.Target, 1)
 	r = c.execute(c.ctx, fresh)
@@ -167,15 +167,13 @@ func estop(c *check) {
 	c.reset()
 	after := c.state()
 	require.False(c, after.EStopped)
-	require.Equal(c, s.Enabled, after.Enabled, "a reset enables nothing")
-	require.InDeltaSlice(c, s.Positions, after.Positions, c.Tolerance, "a reset moves nothing")
+	require.False(c, after.Enabled && !s.Enabled, "a reset enables nothing")
+	require.Equal(c, s.Enabled || s.Powered, after.Enabled || after.Powered, "nor does it switch power")
+	require.InDeltaSlice(c, s.Where(), after.Where(), c.Tolerance, "a reset moves nothing")
 	require.Equal(c, s.StopEpoch, after.StopEpoch)
 	r = c.execute(c.ctx, m)
 	c.refusal(after, r.out, r.err, robot.CodeStopped)
-	if c.info.EStopPowersOff {
-		_, err = c.b.Actuate(c.ctx, robot.Command{Kind: robot.TorqueOn, Epoch: after.StopEpoch})
-		require.NoError(c, err)
-	}
+	c.enabled()
 	require.NoError(c, c.execute(c.ctx, c.motion(c.Target, 1)).err)
 }
 
@@ -198,8 +196,8 @@ func closeUnblocks(c *check) {
 	require.Error(c, r.err)
 	require.Contains(c, []robot.Code{robot.CodeDisconnected, robot.CodeStopped}, robot.CodeOf(r.err), "%v", r.err)
 	require.NotEqual(c, robot.OutcomeDone, r.out.Status)
-	if r.out.Final.Positions != nil {
-		c.stopsWithin(m, at, r.out.Final.Positions)
+	if r.out.Final.Where() != nil {
+		c.stopsWithin(m, at, c.end(r.out))
 	}
 	_, err := c.b.State(c.ctx)
 	require.Equal(c, robot.CodeDisconnected, robot.CodeOf(err))
