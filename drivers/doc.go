@@ -2,6 +2,6 @@
 // firmware. Each implements robot.Backend and passes robot/robottest.
 //
 // A driver imports robot and never gate, motion, sim or cmd, nor another driver.
-// drivers/port will be the only importer of go.bug.st/serial and drivers/gobot the
-// only one of gobot. No driver is built yet: `tau robot real` says so and fails.
+// drivers/port is the only importer of go.bug.st/serial, drivers/gobot will be the only
+// one of gobot. No driver is built yet: `tau robot real` says so and fails.
 package drivers
