@@ -1,6 +1,7 @@
 /* The ATmega328P's main loop: bytes and milliseconds that the interrupts collected go to
  * the core, one at a time. */
 #include <avr/interrupt.h>
+#include <avr/sleep.h>
 #include <avr/wdt.h>
 
 #include "boot.h"
@@ -30,6 +31,19 @@ static struct tau_board board = {
 	.estop = map_estop,
 	.send = uart_send,
 };
+
+/* Sleeps until the next interrupt, unless one has left something to do just now. */
+static void idle(uint8_t passed)
+{
+	cli();
+	if (clock_ms == passed && !uart_waiting()) {
+		SMCR = _BV(SE); /* idle: the timers and the UART go on */
+		sei(); /* takes effect after the next instruction: nothing comes in between */
+		sleep_cpu();
+		SMCR = 0;
+	}
+	sei();
+}
 
 int main(void)
 {
@@ -68,6 +82,8 @@ int main(void)
 			mark_begin(SPAN_RECEIVE);
 			tau_receive(byte);
 			mark_end(SPAN_RECEIVE);
+		} else {
+			idle(passed);
 		}
 	}
 }

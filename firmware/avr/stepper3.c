@@ -42,11 +42,12 @@ const uint8_t map_inputs = JOINTS;
 
 volatile uint8_t clock_ms;
 
-/* The interrupt's own, but for power_off and read by count. */
-static int16_t way[JOINTS];          /* of this tick, position units */
-static int16_t sum[JOINTS];          /* 0 to WHOLE - 1: the place between two steps */
-static volatile uint16_t made[JOINTS]; /* steps, modulo 65536 */
+/* The interrupt's own, but for map_power and for made, which the loop reads. */
+static int16_t way[JOINTS];           /* of this tick, position units */
+static int16_t sum[JOINTS];           /* 0 to WHOLE - 1: the place between two steps */
+static volatile uint8_t made[JOINTS]; /* steps, modulo 256 */
 static uint8_t place;
+static uint8_t pins; /* the next slot's steps; they count as made already */
 
 /* Handed over by the loop, taken by the interrupt at the end of a tick. */
 static int16_t next[JOINTS];
@@ -54,64 +55,70 @@ static volatile bool handed;
 
 /* The loop's own. */
 static bool powered;
-static int32_t target[JOINTS]; /* where the core wants it, position units */
-static int32_t sent[JOINTS];   /* where it will be after all ways handed over */
-static int32_t place_q[JOINTS]; /* counted steps × 256, up to seen */
-static uint16_t seen[JOINTS];
+static int32_t target[JOINTS];  /* where the core wants it, position units */
+static int32_t sent[JOINTS];    /* where it will be after all ways handed over */
+static int32_t counted[JOINTS]; /* steps × 256, up to seen */
+static uint8_t seen[JOINTS];
 
-static inline uint8_t advance(uint8_t j)
+#define inlined static inline __attribute__((always_inline))
+
+/* Whether joint j makes a step in the next slot: its pin, or 0. */
+inlined uint8_t advance(uint8_t j)
 {
 	int16_t s = (int16_t)(sum[j] + way[j]);
 	uint8_t pin = 0;
 
-	if (s >= WHOLE) {
-		s = (int16_t)(s - WHOLE);
-		made[j]++;
-		pin = (uint8_t)(_BV(PD2) << j);
-	} else if (s < 0) {
+	if (s < 0) {
 		s = (int16_t)(s + WHOLE);
 		made[j]--;
+		pin = (uint8_t)(_BV(PD2) << j);
+	} else if (s >= WHOLE) {
+		s = (int16_t)(s - WHOLE);
+		made[j]++;
 		pin = (uint8_t)(_BV(PD2) << j);
 	}
 	sum[j] = s;
 	return pin;
 }
 
-/* Directions change after a slot's pulse and nearly a slot before the next one. */
-static inline void take(void)
+/* The direction pin of joint j for its new way; where it doesn't move, as it was. */
+inlined uint8_t take(uint8_t j, uint8_t port)
 {
-	uint8_t forward = PORTD;
+	uint8_t bit = (uint8_t)(_BV(PD5) << j);
+	int16_t w = next[j];
 
-	for (uint8_t j = 0; j < JOINTS; j++) {
-		int16_t w = handed ? next[j] : 0;
-		uint8_t bit = (uint8_t)(_BV(PD5) << j);
-
-		way[j] = w;
-		if (w > 0) {
-			forward |= bit;
-		} else if (w < 0) {
-			forward &= (uint8_t)~bit;
-		}
+	way[j] = w;
+	if (w < 0) {
+		port &= (uint8_t)~bit;
+	} else if (w > 0) {
+		port |= bit;
 	}
-	handed = false;
-	PORTD = forward;
+	return port;
 }
 
+/* A slot: the steps that the last one reckoned, and while their pins are high, what the
+ * next one's will be: that takes 5 µs, twice of what drivers need. Directions change when the pins are low again, most of a slot
+ * before the next edge. */
 ISR(TIMER1_COMPA_vect)
 {
-	uint8_t pins = advance(0) | advance(1) | advance(2);
+	uint8_t port = (uint8_t)(PORTD & ~STEPS);
 
-	PORTD |= pins;
+	PORTD = port | pins;
 	place++;
 	if (place == PLACES) {
 		place = 0;
 		clock_ms++;
+		if (handed) {
+			handed = false;
+			port = take(0, port);
+			port = take(1, port);
+			port = take(2, port);
+		} else {
+			way[0] = way[1] = way[2] = 0;
+		}
 	}
-	__builtin_avr_delay_cycles(40); /* 2.5 µs high, whatever is compiled around it */
-	PORTD &= (uint8_t)~STEPS;
-	if (place == 0) {
-		take();
-	}
+	pins = (uint8_t)(advance(0) | advance(1) | advance(2));
+	PORTD = port;
 }
 
 void map_safe(void)
@@ -146,7 +153,7 @@ static int16_t clamp(int32_t w)
 void map_tick(void)
 {
 	for (uint8_t j = 0; j < JOINTS; j++) {
-		(void)map_count(j); /* long before its 16 bits wrap */
+		(void)map_count(j); /* before more are handed over than 8 bits can tell */
 	}
 	if (!powered || handed) {
 		return;
@@ -171,9 +178,13 @@ void map_power(bool on)
 	cli();
 	handed = false;
 	for (uint8_t j = 0; j < JOINTS; j++) {
+		if (pins & (_BV(PD2) << j)) {
+			made[j] = (uint8_t)(made[j] + (way[j] < 0 ? 1 : -1)); /* it won't be */
+		}
 		way[j] = 0;
 		sum[j] = HALF;
 	}
+	pins = 0;
 	sei();
 	for (uint8_t j = 0; j < JOINTS; j++) {
 		/* What was not made isn't made up for when the power comes back. */
@@ -207,12 +218,11 @@ void map_output(uint8_t output, uint16_t value)
 
 int32_t map_count(uint8_t joint)
 {
-	cli();
-	uint16_t m = made[joint];
-	sei();
-	place_q[joint] += (int32_t)STEP * (int16_t)(m - seen[joint]);
+	uint8_t m = made[joint];
+
+	counted[joint] += STEP * (int16_t)(int8_t)(m - seen[joint]);
 	seen[joint] = m;
-	return place_q[joint];
+	return counted[joint];
 }
 
 /* Shifts everything by the same, so that steps on their way stay right. */
@@ -222,7 +232,7 @@ void map_recount(uint8_t joint, int32_t q)
 
 	target[joint] += shift;
 	sent[joint] += shift;
-	place_q[joint] += shift;
+	counted[joint] += shift;
 }
 
 uint16_t map_raw(uint8_t joint)

@@ -19,7 +19,7 @@ _Static_assert(F_CPU / 8 * 1000 / DIVISOR <= BAUD * 1022 && F_CPU / 8 * 1000 / D
  * once (62 + 42 bytes) and an ACK. */
 enum { RX = BAUD > 250000UL ? 128 : 64, TX = 128 };
 
-volatile uint16_t uart_lost;
+volatile uint8_t uart_lost;
 
 static uint8_t rx[RX];
 static volatile uint8_t rx_in; /* the interrupt's */
@@ -33,6 +33,13 @@ static volatile uint8_t tx_out; /* the interrupt's */
  * is read and written in one instruction, and the data is there before the index says so. */
 #define shared(x) (*(volatile uint8_t *)&(x))
 
+static inline void count_lost(void)
+{
+	if (uart_lost != UINT8_MAX) {
+		uart_lost++;
+	}
+}
+
 void uart_begin(void)
 {
 	UBRR0 = (uint16_t)(DIVISOR - 1);
@@ -43,18 +50,18 @@ void uart_begin(void)
 
 ISR(USART_RX_vect)
 {
-	uint8_t status = UCSR0A;
-	uint8_t byte = UDR0;
+	uint8_t overran = UCSR0A & _BV(DOR0); /* before UDR0, which clears it */
 	uint8_t in = rx_in;
 	uint8_t next = (uint8_t)((in + 1) & (RX - 1));
-	bool full = next == shared(rx_out);
 
-	if (!full) {
-		rx[in] = byte;
+	rx[in] = UDR0; /* the free place, if the ring is full */
+	if (next == shared(rx_out)) {
+		overran = 1;
+	} else {
 		rx_in = next;
 	}
-	if ((full || (status & _BV(DOR0))) && uart_lost != UINT16_MAX) {
-		uart_lost++;
+	if (overran) {
+		count_lost();
 	}
 }
 
@@ -80,6 +87,11 @@ bool uart_receive(uint8_t *byte)
 	*byte = shared(rx[out]);
 	shared(rx_out) = (uint8_t)((out + 1) & (RX - 1));
 	return true;
+}
+
+bool uart_waiting(void)
+{
+	return rx_out != rx_in;
 }
 
 bool uart_send(const uint8_t *frame, uint8_t length)

@@ -1,0 +1,352 @@
+#include "probe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "avr_ioport.h"
+#include "avr_uart.h"
+#include "sim_avr.h"
+#include "sim_cycle_timers.h"
+#include "sim_elf.h"
+
+DEFINE_FIFO(uint16_t, uart_fifo);
+
+enum {
+	SPL = 0x5D,
+	SPH = 0x5E,
+	GPIOR0 = 0x3E,
+	RAM_FIRST = 0x100,
+	RAM_ADDRESS = 0x800000,
+	VECTOR_BYTES = 4,
+	/* libsimavr enters an interrupt for nothing; the chip takes four cycles for it. */
+	ENTRY = 4,
+	DEPTH = 4,
+	LINE = 4096,
+	UART_KEEPS = 3
+};
+
+static struct {
+	avr_t *avr;
+	avr_uart_t *uart;
+	uint8_t to[LINE], from[LINE];
+	unsigned to_in, to_out, from_in, from_out;
+	bool under_way;            /* a byte to the board */
+	uint64_t came[UART_KEEPS]; /* when the bytes that wait in the UART were complete */
+	unsigned waiting;
+	bool in_vector;
+	unsigned vector;
+	uint64_t entered;
+	uint64_t interrupted; /* cycles in interrupts since the boot */
+	uint64_t span_began[PROBE_SPANS], span_interrupted[PROBE_SPANS];
+	uint64_t rose[PROBE_JOINTS], stepped[PROBE_JOINTS], turned[PROBE_JOINTS];
+	bool is_high[PROBE_JOINTS], is_stepping[PROBE_JOINTS], is_forward[PROBE_JOINTS];
+} chip;
+
+void probe_see(struct probe_range *r, int64_t v)
+{
+	if (r->n == 0 || v < r->least) {
+		r->least = v;
+	}
+	if (r->n == 0 || v > r->most) {
+		r->most = v;
+	}
+	r->n++;
+}
+
+uint64_t probe_cycle(const struct probe *p)
+{
+	(void)p;
+	return chip.avr->cycle;
+}
+
+static void quiet(avr_t *avr, const int level, const char *format, va_list args)
+{
+	(void)avr;
+	if (level <= LOG_ERROR) {
+		(void)vfprintf(stderr, format, args);
+	}
+}
+
+static void slept(avr_t *avr, avr_cycle_count_t cycles)
+{
+	(void)avr, (void)cycles;
+}
+
+static void mark(avr_t *avr, avr_io_addr_t addr, uint8_t v, void *param)
+{
+	struct probe *p = param;
+	unsigned n = v & (PROBE_SPANS - 1);
+
+	avr->data[addr] = v;
+	if ((v & 0x80) == 0) {
+		chip.span_began[n] = avr->cycle;
+		chip.span_interrupted[n] = chip.interrupted;
+		return;
+	}
+	int64_t inside = (int64_t)(chip.interrupted - chip.span_interrupted[n]);
+	int64_t all = (int64_t)(avr->cycle - chip.span_began[n]);
+	probe_see(&p->span[n], all);
+	probe_see(&p->alone[n], all - inside);
+}
+
+static avr_irq_t *pin_irq(const struct probe_pin *pin)
+{
+	return avr_io_getirq(chip.avr, (uint32_t)AVR_IOCTL_IOPORT_GETIRQ(pin->port), pin->bit);
+}
+
+static void servo_edge(avr_irq_t *irq, uint32_t value, void *param)
+{
+	struct probe *p = param;
+	uint64_t now = chip.avr->cycle;
+
+	for (unsigned j = 0; j < p->joints; j++) {
+		if (irq != pin_irq(&p->servo[j]) || (value != 0) == chip.is_high[j]) {
+			continue;
+		}
+		chip.is_high[j] = value != 0;
+		if (value == 0) {
+			probe_see(&p->pulse[j], (int64_t)(now - chip.rose[j]));
+			continue;
+		}
+		if (chip.rose[j] != 0) {
+			probe_see(&p->frame[j], (int64_t)(now - chip.rose[j]));
+		}
+		chip.rose[j] = now;
+	}
+}
+
+static void step_edge(avr_irq_t *irq, uint32_t value, void *param)
+{
+	struct probe *p = param;
+	uint64_t now = chip.avr->cycle;
+
+	for (unsigned j = 0; j < p->joints; j++) {
+		if (irq == pin_irq(&p->dir[j]) &&
+		    (value != 0) != chip.is_forward[j]) {
+			chip.is_forward[j] = value != 0;
+			chip.turned[j] = now;
+		}
+		if (irq != pin_irq(&p->step[j]) ||
+		    (value != 0) == chip.is_stepping[j]) {
+			continue;
+		}
+		chip.is_stepping[j] = value != 0;
+		if (value == 0) {
+			probe_see(&p->high[j], (int64_t)(now - chip.stepped[j]));
+			continue;
+		}
+		if (chip.turned[j] != 0) {
+			probe_see(&p->ahead[j], (int64_t)(now - chip.turned[j]));
+			chip.turned[j] = 0;
+		}
+		if (chip.stepped[j] != 0) {
+			probe_see(&p->apart[j], (int64_t)(now - chip.stepped[j]));
+		}
+		chip.stepped[j] = now;
+		p->steps[j] += chip.is_forward[j] ? 1 : -1;
+	}
+}
+
+static void watch(const struct probe_pin *pin, avr_irq_notify_t edge, struct probe *p)
+{
+	avr_irq_register_notify(pin_irq(pin), edge, p);
+}
+
+static void came(avr_irq_t *irq, uint32_t value, void *param)
+{
+	(void)irq, (void)param;
+	chip.from[chip.from_in] = (uint8_t)value;
+	chip.from_in = (chip.from_in + 1) % LINE;
+}
+
+static const char *sizes(struct probe *p, const elf_firmware_t *f)
+{
+	uint32_t end = 0;
+
+	for (uint32_t i = 0; i < f->symbolcount; i++) {
+		if (strcmp(f->symbol[i]->symbol, "_end") == 0) {
+			end = f->symbol[i]->addr;
+		}
+	}
+	if (end < RAM_ADDRESS + RAM_FIRST) {
+		return "the ELF file has no symbol _end";
+	}
+	p->statics = end - RAM_ADDRESS - RAM_FIRST;
+	p->flash = f->flashsize;
+	return NULL;
+}
+
+const char *probe_begin(struct probe *p, const char *elf)
+{
+	static elf_firmware_t firmware;
+	uint32_t flags = 0;
+
+	avr_global_logger_set(quiet);
+	if (elf_read_firmware(elf, &firmware) != 0) {
+		return "can't read the ELF file";
+	}
+	const char *why = sizes(p, &firmware);
+	if (why != NULL) {
+		return why;
+	}
+	chip.avr = avr_make_mcu_by_name("atmega328p");
+	if (chip.avr == NULL) {
+		return "this libsimavr has no atmega328p";
+	}
+	(void)avr_init(chip.avr);
+	firmware.frequency = PROBE_HZ;
+	avr_load_firmware(chip.avr, &firmware);
+	chip.avr->vcc = chip.avr->avcc = chip.avr->aref = 5000;
+	chip.avr->log = LOG_ERROR;
+	chip.avr->sleep = slept;
+	chip.avr->run_cycle_limit = 1; /* one instruction a step */
+	avr_register_io_write(chip.avr, GPIOR0, mark, p);
+	for (avr_io_t *io = chip.avr->io_port; io != NULL; io = io->next) {
+		if (strcmp(io->kind, "uart") == 0) {
+			chip.uart = (avr_uart_t *)(void *)io;
+		}
+	}
+	(void)avr_ioctl(chip.avr, AVR_IOCTL_UART_SET_FLAGS('0'), &flags);
+	avr_irq_register_notify(avr_io_getirq(chip.avr, AVR_IOCTL_UART_GETIRQ('0'), UART_IRQ_OUTPUT), came, p);
+	for (unsigned j = 0; j < p->joints; j++) {
+		if (p->steppers) {
+			watch(&p->step[j], step_edge, p);
+			watch(&p->dir[j], step_edge, p);
+		} else {
+			watch(&p->servo[j], servo_edge, p);
+		}
+	}
+	return NULL;
+}
+
+static uint64_t byte_cycles(const struct probe *p)
+{
+	return PROBE_HZ / p->baud * 10;
+}
+
+/* Has the chip fetch a byte that waits. */
+static void offer(void)
+{
+	avr_uart_t *u = chip.uart;
+
+	if (!uart_fifo_isempty(&u->input) && !u->rxc.pending && avr_regbit_get(chip.avr, u->rxen)) {
+		u->rx_cnt = 0;
+		(void)avr_raise_interrupt(chip.avr, &u->rxc);
+	}
+}
+
+/* The byte under way is complete; the next begins. A cycle timer, so that a program that
+ * sleeps is woken in time. libsimavr's own receiver keeps 64 bytes and hands them on
+ * late; the chip keeps what is in its shift register and two more. */
+static avr_cycle_count_t complete(avr_t *avr, avr_cycle_count_t when, void *param)
+{
+	struct probe *p = param;
+	avr_uart_t *u = chip.uart;
+
+	if (uart_fifo_get_read_size(&u->input) >= UART_KEEPS) {
+		p->lost++;
+		(void)avr_regbit_set(avr, u->dor);
+	} else {
+		uart_fifo_write(&u->input, chip.to[chip.to_out]);
+		chip.came[chip.waiting++] = when;
+	}
+	offer();
+	chip.to_out = (chip.to_out + 1) % LINE;
+	chip.under_way = chip.to_in != chip.to_out;
+	return chip.under_way ? when + byte_cycles(p) : 0;
+}
+
+static void line(struct probe *p)
+{
+	avr_uart_t *u = chip.uart;
+
+	while (chip.waiting > uart_fifo_get_read_size(&u->input)) {
+		probe_see(&p->receive, (int64_t)(chip.avr->cycle - chip.came[0]));
+		chip.waiting--;
+		memmove(chip.came, chip.came + 1, chip.waiting * sizeof chip.came[0]);
+	}
+	if (!chip.under_way && chip.to_in != chip.to_out) {
+		chip.under_way = true;
+		avr_cycle_timer_register(chip.avr, byte_cycles(p), complete, p);
+	}
+	offer();
+}
+
+bool probe_step(struct probe *p)
+{
+	avr_t *avr = chip.avr;
+	uint16_t op = (uint16_t)(avr->flash[avr->pc] | avr->flash[avr->pc + 1] << 8);
+	bool returns = chip.in_vector && op == 0x9518;
+
+	int state = avr_run(avr);
+	if (state != cpu_Running && state != cpu_Sleeping) {
+		return false;
+	}
+	if (returns) {
+		uint64_t took = avr->cycle - chip.entered + ENTRY;
+		probe_see(&p->vector[chip.vector], (int64_t)took);
+		chip.interrupted += took - ENTRY;
+		chip.in_vector = false;
+	}
+	if (!chip.in_vector && avr->pc >= VECTOR_BYTES && avr->pc < PROBE_VECTORS * VECTOR_BYTES) {
+		chip.in_vector = true;
+		chip.vector = avr->pc / VECTOR_BYTES;
+		chip.entered = avr->cycle;
+	}
+	uint16_t sp = (uint16_t)(avr->data[SPL] | avr->data[SPH] << 8);
+	if (sp >= RAM_FIRST && sp <= avr->ramend && avr->ramend - sp > p->stack) {
+		p->stack = (uint16_t)(avr->ramend - sp);
+	}
+	line(p);
+	return true;
+}
+
+void probe_forget(struct probe *p)
+{
+	memset(p->span, 0, sizeof p->span);
+	memset(p->alone, 0, sizeof p->alone);
+	memset(p->vector, 0, sizeof p->vector);
+	memset(p->pulse, 0, sizeof p->pulse);
+	memset(p->frame, 0, sizeof p->frame);
+	memset(p->high, 0, sizeof p->high);
+	memset(p->ahead, 0, sizeof p->ahead);
+	memset(p->apart, 0, sizeof p->apart);
+	memset(&p->receive, 0, sizeof p->receive);
+}
+
+bool probe_write(struct probe *p, const uint8_t *bytes, unsigned n)
+{
+	if (n >= LINE - probe_unsent(p)) {
+		return false;
+	}
+	while (n-- != 0) {
+		chip.to[chip.to_in] = *bytes++;
+		chip.to_in = (chip.to_in + 1) % LINE;
+	}
+	return true;
+}
+
+unsigned probe_unsent(const struct probe *p)
+{
+	(void)p;
+	return (chip.to_in + LINE - chip.to_out) % LINE;
+}
+
+bool probe_read(struct probe *p, uint8_t *byte)
+{
+	(void)p;
+	if (chip.from_in == chip.from_out) {
+		return false;
+	}
+	*byte = chip.from[chip.from_out];
+	chip.from_out = (chip.from_out + 1) % LINE;
+	return true;
+}
+
+void probe_input(struct probe *p, char port, uint8_t bit, bool high)
+{
+	(void)p;
+	avr_raise_irq(pin_irq(&(struct probe_pin){port, bit}), high);
+}
