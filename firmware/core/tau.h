@@ -58,7 +58,7 @@ struct tau_board {
 	void (*setpoint)(uint8_t joint, int32_t q);     /* position units; reached within the next tick */
 	void (*output)(uint8_t output, uint16_t value); /* 0 to the channel's upper */
 	int32_t (*count)(uint8_t joint);                /* steppers: steps × 256 that were really made */
-	void (*recount)(uint8_t joint, int32_t q);      /* steppers: the present place is q from now on, whole steps */
+	void (*recount)(uint8_t joint, int32_t q);      /* steppers: the present setpoint is q from now on, and counts shift by as much */
 	uint16_t (*raw)(uint8_t joint);                 /* ADC counts */
 	uint8_t (*switches)(void);                      /* a bit for each input, 1 closed */
 	bool (*estop)(void);                            /* true: the button is pressed, or its wire is broken */

@@ -1,0 +1,84 @@
+/* The cubic of a piece, in integers (PROTOCOL.md, "A piece"). */
+#include "core.h"
+#include "number.h"
+
+void piece_begin(uint16_t ticks)
+{
+	core.ticks = ticks;
+	core.tick = 0;
+	core.u = 0;
+	core.u_rest = 0;
+	/* In a piece of one tick there is no place between. */
+	core.u_step = ticks > 1 ? (uint16_t)(UINT32_C(65536) / ticks) : 0;
+	core.u_step_rest = ticks > 1 ? (uint16_t)(UINT32_C(65536) % ticks) : 0;
+	for (uint8_t j = 0; j < core.board->joints; j++) {
+		struct way *w = &core.joint[j].way;
+		int32_t d0 = scale8(ticks, w->v0), d1 = scale8(ticks, w->v1);
+		int32_t d = w->q1 - w->q0;
+
+		/* Unsigned, for a sum on the way may pass 32 bits where the result doesn't. */
+		w->d0 = d0;
+		w->c2 = (int32_t)(3 * (uint32_t)d - 2 * (uint32_t)d0 - (uint32_t)d1);
+		w->c3 = (int32_t)((uint32_t)d0 + (uint32_t)d1 - 2 * (uint32_t)d);
+	}
+}
+
+void piece_step(void)
+{
+	core.tick++;
+	core.u = (uint16_t)(core.u + core.u_step);
+	core.u_rest = (uint16_t)(core.u_rest + core.u_step_rest);
+	if (core.u_rest >= core.ticks) {
+		core.u_rest = (uint16_t)(core.u_rest - core.ticks);
+		core.u++;
+	}
+}
+
+int32_t piece_at(const struct way *w)
+{
+	if (core.tick >= core.ticks) {
+		return w->q1;
+	}
+	int32_t q = w->c2 + scale16(core.u, w->c3);
+
+	q = w->d0 + scale16(core.u, q);
+	return w->q0 + scale16(core.u, q);
+}
+
+/* v / ticks, with what 65536 / ticks lost: 0.1 %, which is nothing to a brake. */
+static int32_t over(int32_t v, uint8_t ticks, uint16_t inverse)
+{
+	return ticks == 1 ? v : scale16(inverse, v);
+}
+
+struct brake_joint piece_moves(int32_t way, int32_t v0, int32_t v1, uint8_t t, uint8_t ticks)
+{
+	struct brake_joint at;
+	uint16_t inverse = (uint16_t)(ticks == 1 ? 0 : UINT32_C(65536) / ticks);
+	int32_t dv = v1 - v0;
+	/* 256 · E: by how much the piece's way is less than the one at mean velocity. */
+	int32_t e = ((v0 + v1) * ticks >> 1) - way * 256;
+	int32_t bent = hold(over(hold(e, INT32_C(1) << 26), ticks, inverse), INT32_C(1) << 27) * 6;
+	/* Positions are whole, which alone can make one unit of E; what is left is real. */
+	int32_t sure = e > 256 ? e - 256 : e < -256 ? e + 256 : 0;
+	int32_t mean = over(hold(dv, INT32_C(1) << 22) * 256, ticks, inverse);
+	int32_t rise = hold(over(hold(sure, INT32_C(1) << 22) * 256, ticks, inverse), INT32_C(1) << 27);
+
+	rise = over(rise * 6, ticks, inverse);
+	if (t >= ticks) {
+		at.v = v1;
+		at.a = mean + rise;
+		return at;
+	}
+	uint16_t u = (uint16_t)(UINT32_C(65536) * t / ticks);
+	uint16_t arch = (uint16_t)(u - (((uint32_t)u * u) >> 16)); /* u · (1 − u) */
+
+	at.v = v0 + scale16(u, dv) - scale16(arch, bent);
+	at.a = mean + 2 * scale16(u, rise) - rise;
+	return at;
+}
+
+int32_t piece_fastest(int32_t v)
+{
+	return v + (v >> 3) + 256 * ROUNDING;
+}
