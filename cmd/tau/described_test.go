@@ -53,7 +53,7 @@ func TestADescriptionIsNamedTheSameWayEverywhere(t *testing.T) {
 		require.NotEqual(t, 0, r.status, "%v loads without its package", args)
 		require.Contains(t, r.stderr, "parts", args)
 	}
-	r := tau(t, "", append([]string{"robot", "real", "--session", "cell", "--driver", "mcu", "--port", "/dev/null", "--robot", arm}, with...)...)
+	r := tau(t, "", append([]string{"robot", "real", "--session", "cell", "--driver", "mcu", "--port", "/dev/null", "--config", "/nonexistent/arm.toml", "--robot", arm}, with...)...)
 	require.Equal(t, 2, r.status)
 	require.Contains(t, r.stderr, "isn't built yet", "the robot loads, and nothing more is there")
 }

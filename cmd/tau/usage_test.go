@@ -101,7 +101,7 @@ func TestSimFlagsThatMakeNoSense(t *testing.T) {
 
 // A device named, the real mode forgotten: no simulator may start in its place.
 func TestCase51_ADeviceFlagWithoutRealIsAUsageError(t *testing.T) {
-	for _, flag := range [][]string{{"--port", "/dev/ttyUSB0"}, {"--driver", "feetech"}, {"--config", "arm.toml"}, {"--for", "1h"}} {
+	for _, flag := range [][]string{{"--port", "/dev/ttyUSB0"}, {"--driver", "feetech"}, {"--config", "arm.toml"}, {"--for", "1h"}, {"--at", "home"}, {"--reset-on-open"}} {
 		usage(t, append([]string{"robot", "sim", "--script", "-", "--rehearse"}, flag...), flag[0], "robot real --session NAME")
 	}
 }
@@ -117,17 +117,18 @@ func TestRealSaysWhatTheOptInIsAndFailsClosed(t *testing.T) {
 	full := func(args ...string) []string {
 		return real(append([]string{"--session", "cell", "--driver", "mcu", "--port", "/dev/null"}, args...)...)
 	}
-	usage(t, full(), "--driver mcu isn't built yet")
+	usage(t, full(), "needs --config")
 	usage(t, real("--session", "cell"), "needs --driver")
 	usage(t, real("--session", "cell", "--driver", "mcu"), "needs --port")
-	usage(t, real("--session", "cell", "--driver", "hal", "--port", "x"), `no driver "hal"`)
+	usage(t, full("--config", "x.toml", "--driver", "hal"), `no driver "hal"`)
+	usage(t, full("--config", "x.toml", "--driver", "feetech"), "isn't built yet")
 	for _, bad := range []string{"0", "-1m", "8h1s", "NaN", "forever", "1e3"} {
 		usage(t, full("--for", bad), "--for")
 	}
 	usage(t, full("--clock", "fast"), "simulator's")
 	usage(t, full("--faults", "x"), "simulator's")
 	usage(t, full("--unreferenced"), "simulator's")
-	usage(t, full("--robot", "hal"), "hal")
+	usage(t, full("--config", "x.toml", "--robot", "hal"), `robot is called "hal"`)
 	usage(t, full("--session", "a/b"), "--session")
 }
 

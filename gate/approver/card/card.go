@@ -35,8 +35,11 @@ func Lines(l words.Lang, req gate.Request) []Line {
 		{l.CardArguments(), gate.EscapeJSON(args)},
 		{l.CardEffect(), gate.Escape(req.Effect)},
 		{l.CardSession(), l.CardSessionText(known(req.Session.Name), known(string(req.Session.Mode)), known(req.Session.Backend))},
-		{l.CardAskedBy(), l.CardAskedByText(known(req.Principal), known(req.Origin))},
 	}
+	if req.Session.OptIn != "" {
+		lines = append(lines, Line{l.CardOptIn(), gate.Escape(req.Session.OptIn)})
+	}
+	lines = append(lines, Line{l.CardAskedBy(), l.CardAskedByText(known(req.Principal), known(req.Origin))})
 	for _, f := range req.Card.Facts {
 		lines = append(lines, Line{gate.Escape(words.Fact(l, f.Label)), gate.Escape(f.Text)})
 	}
@@ -77,7 +80,7 @@ func canonical(args json.RawMessage) []byte {
 
 // texts returns every string of a card that comes from elsewhere.
 func texts(req gate.Request, args []byte) []string {
-	all := []string{req.Tool, string(args), req.Effect, req.Session.Name, string(req.Session.Mode), req.Session.Backend, req.Principal, req.Origin, req.CallID}
+	all := []string{req.Tool, string(args), req.Effect, req.Session.Name, string(req.Session.Mode), req.Session.Backend, req.Session.OptIn, req.Principal, req.Origin, req.CallID}
 	for _, f := range req.Card.Facts {
 		all = append(all, f.Label, f.Text)
 	}

@@ -31,7 +31,7 @@ func Catalog(m *robot.Model, scene robot.Scene) ([]gate.Spec, error) {
 		return nil, err
 	}
 	defer func() { _ = rob.Close() }() // a simulated robot that never moved
-	planner, err := newPlanner(m, scene, rob, rob, 0, time.Now, limits{})
+	planner, err := simulatedPlanner(m, scene, rob, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func Catalog(m *robot.Model, scene robot.Scene) ([]gate.Spec, error) {
 	defer func() { _ = l.Close() }() // a lane that never ran anything
 	nothing := approval.NewMemory()  // of a gate that is only looked at
 	g, err := gate.New(gate.Config{
-		Catalog: catalog, Lane: l, Sessions: sessions{robot.NewSessions(time.Now)}, Requests: nothing, Sink: nowhere{},
+		Catalog: catalog, Lane: l, Sessions: sessions{all: robot.NewSessions(time.Now)}, Requests: nothing, Sink: nowhere{},
 		Grants: nothing, Access: &permits{}, Routines: nothing,
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/control"
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/gate/approver/signed"
+	"github.com/tau-robot/tau/gate/words"
 )
 
 // socket is the bridge as whoever connects to the control socket reaches it. What it
@@ -99,8 +100,12 @@ func (s socket) Devices(context.Context) (control.Reply, error) {
 func (s socket) Sessions(context.Context) (control.Reply, error) {
 	all := s.h.all.List()
 	r := control.Reply{Sessions: make([]control.Opened, 0, len(all))}
+	if real := s.h.real; real != nil {
+		r.Real = real.describe(words.English, s.h.setup.Now())
+	}
 	for _, x := range all {
-		o := control.Opened{Name: x.Name, Mode: string(x.Mode), Created: x.Created, Tokens: s.h.tokensOf(x.Name)}
+		of, _ := sessions{s.h.all, s.h.optIns}.Session(x.Name) // one whose opt-in has ended is still the real robot's
+		o := control.Opened{Name: x.Name, Mode: string(of.Mode), Created: x.Created, Tokens: s.h.tokensOf(x.Name)}
 		if x.OptIn != nil {
 			o.OptIn = x.OptIn.Robot + " on " + x.OptIn.Driver + " " + x.OptIn.Port + ", by " + x.OptIn.Principal
 			o.Expires = x.OptIn.Expires

@@ -50,7 +50,7 @@ func (s socket) Signed(ctx context.Context, verb string, m control.Signed, say f
 	case control.Session:
 		return s.session(by)
 	default:
-		return control.Reply{}, gate.Errf(gate.CodeNotSupported, "optin", "no driver for a real robot is built into this bridge, so there is nothing that an opt-in could let session %q move", by.Statement.ID)
+		return s.optIn(by)
 	}
 }
 

@@ -21,18 +21,34 @@ const (
 	Agent = "agent"
 )
 
-// newPlanner makes the planner of one simulated arm, with the simulator as its
-// rehearsal. backend is what moves; it may be a wrapper of rob.
-func newPlanner(m *robot.Model, scene robot.Scene, rob *sim.Robot, backend robot.Backend, seed uint64, now func() time.Time, within limits) (*motion.Planner, error) {
+// newPlanner makes the planner of a bridge's arms, by the names that sessions have for
+// them.
+func newPlanner(arms map[string]motion.Arm, seed uint64, now func() time.Time, within limits) (*motion.Planner, error) {
+	return motion.New(motion.Config{Arms: arms, Now: now, Seed: seed, Allow: within.allow, Workspace: within.box()})
+}
+
+// simulatedArm is the simulated arm, with the simulator as its rehearsal. backend is
+// what moves; it may be a wrapper of rob.
+func simulatedArm(m *robot.Model, scene robot.Scene, rob *sim.Robot, backend robot.Backend, seed uint64, within limits) (motion.Arm, error) {
 	world := &sceneNow{rob: rob}
 	rehearser, err := sim.NewRehearser(m, &scene, seed, sim.RehearserOptions{Scene: world.get, Workspace: within.corners()})
+	return motion.Arm{Model: m, Scene: scene, SceneNow: world.get, Backend: backend, Rehearser: rehearser, Edit: rob}, err
+}
+
+// realArm is the real arm, rehearsed by the same simulator. Its scene is the operator's:
+// no tool changes it.
+func realArm(m *robot.Model, scene robot.Scene, backend robot.Backend, seed uint64, within limits) (motion.Arm, error) {
+	rehearser, err := sim.NewRehearser(m, &scene, seed, sim.RehearserOptions{Workspace: within.corners()})
+	return motion.Arm{Model: m, Scene: scene, Backend: backend, Rehearser: rehearser}, err
+}
+
+// simulatedPlanner is a planner of the simulated arm alone.
+func simulatedPlanner(m *robot.Model, scene robot.Scene, rob *sim.Robot, seed uint64) (*motion.Planner, error) {
+	a, err := simulatedArm(m, scene, rob, rob, seed, limits{})
 	if err != nil {
 		return nil, err
 	}
-	return motion.New(motion.Config{
-		Arms: map[string]motion.Arm{SimArm: {Model: m, Scene: scene, SceneNow: world.get, Backend: backend, Rehearser: rehearser, Edit: rob}},
-		Now:  now, Seed: seed, Allow: within.allow, Workspace: within.box(),
-	})
+	return newPlanner(map[string]motion.Arm{SimArm: a}, seed, time.Now, limits{})
 }
 
 // sceneNow gives the rehearsal the scene as it is when it begins: a body that the
@@ -72,24 +88,6 @@ func (s stopper) Stop(ctx context.Context, kind gate.StopKind) gate.StopVerdict 
 		Backend: v.Backend, Commanded: string(v.Commanded), Acknowledged: string(v.Acknowledged),
 		Stationary: string(v.Stationary), Text: v.Text, DurationS: v.Duration,
 	}
-}
-
-// sessions are robot.Sessions as the gate sees them.
-type sessions struct{ all *robot.Sessions }
-
-var _ gate.Sessions = sessions{}
-
-// Session looks a session up from live state. With no real robot in this bridge a
-// session that holds an opt-in has nothing to move, and says so.
-func (s sessions) Session(name string) (gate.Session, error) {
-	got, ok := s.all.Get(name)
-	switch {
-	case !ok:
-		return gate.Session{}, gate.Errf(gate.CodeInvalidArgument, "session", "there is no session %q", name)
-	case got.Mode != robot.ModeSim:
-		return gate.Session{}, gate.Errf(gate.CodeDisconnected, "session", "no real robot is connected to session %q", name)
-	}
-	return gate.Session{Name: name, Mode: gate.ModeSim, Backend: SimArm}, nil
 }
 
 // gateError turns a *robot.Error into the gate's own with all that it says; any other

@@ -83,9 +83,15 @@ func (h *Host) openOperatorSide() error {
 
 // note is an event of the bridge itself about its operator's side.
 func (h *Host) note(text string) gate.Event {
+	return h.noteIn(h.setup.Session, text)
+}
+
+// noteIn is one of a session, with the robot that it moves.
+func (h *Host) noteIn(session, text string) gate.Event {
+	of, _ := sessions{h.all, h.optIns}.Session(session) // an opt-in that has ended names its robot all the same
 	return gate.Event{
-		Type: "session", Time: h.setup.Now(), SessionID: h.setup.Session, Principal: Operator, Origin: "bridge",
-		Mode: gate.ModeSim, Backend: SimArm, Text: text,
+		Type: "session", Time: h.setup.Now(), SessionID: session, Principal: Operator, Origin: "bridge",
+		Mode: of.Mode, Backend: of.Backend, Text: text,
 	}
 }
 

@@ -4,7 +4,10 @@
 // it ends them in the order that is safe. It holds no rule about what may move:
 // those are in gate, robot, motion and sim.
 //
-// One bridge has one simulated robot and one lane. Whatever ends the bridge (the
+// One bridge has one simulated robot, at most one real one, and one lane for both. The
+// real one moves only for the calls of a session whose opt-in is in force, which a
+// person gave on the command line of this run or signed with the operator's key.
+// Whatever ends the bridge (the
 // end of a script, quit, SIGINT, SIGTERM, SIGHUP, a reader that went away) goes
 // one way: a controlled stop, the wait for rest, then the end. SIGTSTP stops
 // first and then suspends.

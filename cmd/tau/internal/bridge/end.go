@@ -9,8 +9,6 @@ import (
 	"net"
 	"os"
 	"time"
-
-	"github.com/tau-robot/tau/gate"
 )
 
 // stepWait bounds each step of an orderly end, whatever a device, a disk or a
@@ -86,10 +84,7 @@ func (h *Host) release() error {
 			text += "; " + err.Error()
 		}
 		e.step("the last event", plain(func() error {
-			return h.sink.Emit(gate.Event{
-				Type: "session", Time: h.setup.Now(), SessionID: h.setup.Session, Principal: Operator, Origin: "bridge",
-				Mode: gate.ModeSim, Backend: SimArm, Text: text,
-			})
+			return h.sink.Emit(h.note(text))
 		}))
 	}
 	if h.store != nil {
@@ -126,10 +121,20 @@ func (h *Host) endDoors(e *ending) {
 // endMotion ends what runs, and then what it runs on. A backend whose motion doesn't
 // end is closed first, which unblocks what can be unblocked.
 func (h *Host) endMotion(e *ending) {
-	closed := h.backend == nil
+	if h.watched != nil {
+		h.watched()
+	}
+	e.step("the watch over the real robot", plain(func() error { h.watching.Wait(); return nil }))
+	closed := false
 	closeBackend := func() {
-		if !closed {
-			closed = true
+		if closed {
+			return
+		}
+		closed = true
+		if h.real != nil { // first, whatever becomes of the other
+			e.step("the real robot's backend", plain(h.real.backend.Close))
+		}
+		if h.backend != nil {
 			e.step("the robot's backend", plain(h.backend.Close))
 		}
 	}
@@ -141,6 +146,7 @@ func (h *Host) endMotion(e *ending) {
 		closeBackend()
 	}
 	closeBackend()
+	e.step("the opt-ins", plain(func() error { h.optIns.end(); return nil }))
 }
 
 func removed(path string) error {

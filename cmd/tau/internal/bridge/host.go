@@ -20,6 +20,7 @@ import (
 	"github.com/tau-robot/tau/gate/lane"
 	"github.com/tau-robot/tau/gate/mcp"
 	"github.com/tau-robot/tau/gate/mount"
+	"github.com/tau-robot/tau/motion"
 	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/sim"
 )
@@ -37,6 +38,9 @@ type Setup struct {
 	Store    string // the address of a database that several bridges share; "": the data folder's own
 	Verbose  bool
 	Rehearse bool
+	// Real is the real robot; nil: the bridge has none. Its session is opted in when the
+	// bridge starts, and Rehearse is false.
+	Real *Real
 	// Unreferenced: the simulator's joints that have a reference switch don't know at
 	// first where they are.
 	Unreferenced bool
@@ -72,7 +76,10 @@ type Host struct {
 	share   *sharing      // nil: the store is this bridge's alone
 	left    gate.Recovery // what an earlier process left
 	sink    *sink
-	backend robot.Backend
+	backend robot.Backend      // the simulated robot
+	real    *realRobot         // nil: none
+	optIns  *optIns            // nil: no real robot
+	watched context.CancelFunc // ends what watches the real robot
 	scene   func() robot.Scene // as it is now; doesn't wait for a motion
 	lane    *lane.Lane
 	mounts  []*mount.Server
@@ -82,14 +89,19 @@ type Host struct {
 	token   string // the file of the first one
 	serving sync.WaitGroup
 
+	watching sync.WaitGroup // over the real robot
+
 	operator *operatorSide
 	channels []channel
 }
 
 // Start takes the data folder and starts everything. After an error nothing is
-// left running. It blocks for the disk only.
+// left running. It blocks for the disk, and for a real robot's port.
 func Start(s Setup) (h *Host, err error) {
 	h = &Host{setup: s, Model: s.Model}
+	if s.Real != nil && s.Rehearse {
+		return h, robot.Errf(robot.CodeInvalidArgument, "rehearse", "runs physical calls without asking and is for simulated sessions only; this bridge has a real robot")
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.release())
@@ -138,10 +150,10 @@ func Start(s Setup) (h *Host, err error) {
 	if err = h.prepareMCP(); err != nil {
 		return h, err
 	}
-	if err = h.sink.Emit(gate.Event{
-		Type: "session", Time: s.Now(), SessionID: s.Session, Principal: Operator, Origin: "bridge",
-		Mode: gate.ModeSim, Backend: SimArm, Text: h.describe("started"),
-	}); err != nil {
+	if err = h.sink.Emit(h.note(h.describe("started"))); err != nil {
+		return h, err
+	}
+	if err = h.beginReal(); err != nil {
 		return h, err
 	}
 	h.beginChannels()
@@ -156,7 +168,11 @@ func Start(s Setup) (h *Host, err error) {
 }
 
 func (h *Host) describe(what string) string {
-	return fmt.Sprintf("%s: robot %s, simulated, rehearse %t, version %s", what, h.Model.Name, h.setup.Rehearse, h.setup.Version)
+	as := "simulated"
+	if r := h.setup.Real; r != nil {
+		as = "real on " + r.Driver + " " + r.Port + " and simulated"
+	}
+	return fmt.Sprintf("%s: robot %s, %s, rehearse %t, version %s", what, h.Model.Name, as, h.setup.Rehearse, h.setup.Version)
 }
 
 func (h *Host) openEvents() error {
@@ -201,12 +217,33 @@ func (h *Host) build(approver gate.Approver) error {
 	if s.wrap != nil {
 		h.backend = s.wrap(rob)
 	}
-	backend := &recorder{Backend: h.backend, sink: h.sink, watch: h.sink.watch, session: s.Session, now: s.Now, log: h.Log}
+	of := sessions{all: h.all}
+	if s.Real != nil {
+		if h.real, err = openReal(&s, h.Log); err != nil {
+			return err
+		}
+		h.optIns = newOptIns(h.real, h.all, h.emitReal, func() { h.Gate.SessionsChanged() })
+		of.real = h.optIns
+	}
 	may := &permits{
-		grants: h.asked, sessions: sessions{h.all}, list: s.Settings.Policy.Grants, cap: s.Settings.Policy.Motion.SpeedCap,
+		grants: h.asked, sessions: of, list: s.Settings.Policy.Grants, cap: s.Settings.Policy.Motion.SpeedCap,
 		scene: rob.Scene, now: s.Now, log: h.Log,
 	}
-	planner, err := newPlanner(s.Model, scene, rob, backend, s.Seed, s.Now, limits{may, s.Settings.Policy.Motion.Workspace})
+	within := limits{may, s.Settings.Policy.Motion.Workspace}
+	backend := h.recorded(h.backend)
+	arms := map[string]motion.Arm{}
+	if arms[SimArm], err = simulatedArm(s.Model, scene, rob, backend, s.Seed, within); err != nil {
+		return err
+	}
+	stoppers := []gate.Stopper{stopper{SimArm, backend}}
+	if h.real != nil {
+		moved := h.recorded(&optedIn{h.real.backend, h.optIns})
+		if arms[h.real.Driver], err = realArm(s.Model, scene, moved, s.Seed, within); err != nil {
+			return err
+		}
+		stoppers = append(stoppers, stopper{h.real.Driver, moved})
+	}
+	planner, err := newPlanner(arms, s.Seed, s.Now, within)
 	if err != nil {
 		return err
 	}
@@ -223,8 +260,8 @@ func (h *Host) build(approver gate.Approver) error {
 	}
 	h.lane = lane.New()
 	cfg := gate.Config{
-		Catalog: catalog, Lane: h.lane, Sessions: sessions{h.all}, Requests: h.asked, Sink: h.sink,
-		Approver: approver, Stoppers: append([]gate.Stopper{stopper{SimArm, backend}}, stops...), Log: h.Log, Now: s.Now,
+		Catalog: catalog, Lane: h.lane, Sessions: of, Requests: h.asked, Sink: h.sink,
+		Approver: approver, Stoppers: append(stoppers, stops...), Log: h.Log, Now: s.Now,
 		Boot: bootClock(), Grants: h.asked, Access: may, Routines: h.asked,
 	}
 	if s.Rehearse {
@@ -306,11 +343,15 @@ func (h *Host) Path() string { return h.dir.Path() }
 // EventsPath returns the file of the bridge's own session's events.
 func (h *Host) EventsPath() string { return filepath.Clean(events.Path(h.dir.Path(), h.setup.Session)) }
 
-// Moving reports whether the robot moves, whoever asked for it. A state that can't
+// Moving reports whether a robot moves, whoever asked for it. A state that can't
 // be read counts as moving.
 func (h *Host) Moving() bool {
-	st, err := h.backend.State(context.Background())
-	return err != nil || st.Moving
+	for _, b := range h.robots() {
+		if st, err := b.State(context.Background()); err != nil || st.Moving {
+			return true
+		}
+	}
+	return false
 }
 
 // Stop brings every backend to a controlled stop and waits until it is measured

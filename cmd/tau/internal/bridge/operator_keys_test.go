@@ -114,10 +114,10 @@ func TestG34_ATokenForASessionNeedsTheKey(t *testing.T) {
 	require.NoFileExists(t, r.Token)
 	require.False(t, h.send(control.Request{Verb: control.Revoke, Kind: "token", ID: r.Text}).OK)
 	_, err = h.client.Power(t.Context(), control.OptIn, signed.OptIn, "lab", signed.Params("for", "30m0s"))
-	require.ErrorContains(t, err, "no driver for a real robot")
+	require.ErrorContains(t, err, "no real robot")
 }
 
-func sessionsOf(h *askedHost) func(string) (gate.Session, error) { return sessions{h.all}.Session }
+func sessionsOf(h *askedHost) func(string) (gate.Session, error) { return sessions{all: h.all}.Session }
 
 // TestG34_ABridgeTrustsTheKeyItWasToldOf, and no other that lies in its folder.
 func TestG34_ABridgeTrustsTheKeyItWasToldOf(t *testing.T) {

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"time"
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/motion"
@@ -27,7 +26,7 @@ func Plan(ctx context.Context, m *robot.Model, scene robot.Scene, from []float64
 		return Planned{}, gateError(err)
 	}
 	defer func() { _ = rob.Close() }() // a simulated robot that never moved
-	planner, err := newPlanner(m, scene, rob, rob, seed, time.Now, limits{})
+	planner, err := simulatedPlanner(m, scene, rob, seed)
 	if err != nil {
 		return Planned{}, gateError(err)
 	}

@@ -327,7 +327,7 @@ func (r *run) script(ctx context.Context) error {
 // announce says that the bridge is ready, and where.
 func (r *run) announce() {
 	var b strings.Builder
-	b.WriteString(r.Lang.Ready(gate.Escape(r.host.Model.Name), r.host.setup.Session, gate.Escape(r.host.Path())) + "\n")
+	b.WriteString(r.host.readyNotice(r.Lang))
 	if url, token := r.host.Endpoint(); url != "" {
 		b.WriteString(r.Lang.MCPAt(url, gate.Escape(token)) + "\n")
 	}

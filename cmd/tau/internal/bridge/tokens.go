@@ -129,8 +129,7 @@ func (s socket) session(a signed.Accepted) (control.Reply, error) {
 	if err != nil {
 		return control.Reply{}, gate.Errf(gate.CodeInvalidArgument, "principal", "%w", err)
 	}
-	e := h.note("opened for " + principal + ", token " + token.ID() + ", by " + decider(a.Key, h.operator.ring.Root()))
-	e.SessionID = name
+	e := h.noteIn(name, "opened for "+principal+", token "+token.ID()+", by "+decider(a.Key, h.operator.ring.Root()))
 	if err := h.sink.Emit(e); err != nil {
 		h.Log.Error("a new session could not be recorded", "session", name, "err", err)
 	}

@@ -52,7 +52,7 @@ func utf8Locale(getenv func(string) string) bool {
 func (s *Screen) open(setup *Setup) *tui.TUI {
 	s.tui = tui.New(tui.Options{
 		Terminal: s.tty, Lang: setup.Settings.Lang(), ASCII: s.ascii, Term: s.term,
-		Robot: setup.Model.Name, Mode: gate.ModeSim, Now: setup.Now,
+		Robot: setup.Model.Name, Mode: modeOf(setup), Now: setup.Now,
 	})
 	return s.tui
 }
@@ -65,8 +65,13 @@ func (s *Screen) bind(h *Host) {
 		},
 		Open: h.Gate.Open,
 		State: func(ctx context.Context) tui.State {
-			st, err := h.backend.State(ctx)
-			return tui.State{Known: err == nil, Moving: st.Moving, EStopped: st.EStopped}
+			all := tui.State{Known: true}
+			for _, b := range h.robots() {
+				st, err := b.State(ctx)
+				all.Known = all.Known && err == nil
+				all.Moving, all.EStopped = all.Moving || st.Moving, all.EStopped || st.EStopped
+			}
+			return all
 		},
 		Earlier: h.earlierEvents,
 		Hold:    func() func() { return h.Hold("suspended") },

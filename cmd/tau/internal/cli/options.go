@@ -41,8 +41,9 @@ type bridgeFlags struct {
 	store            string
 	verbose          bool
 	// of "real" only
-	driver, port, config string
-	optIn                time.Duration
+	driver, port, config, at string
+	resetOnOpen              bool
+	optIn                    time.Duration
 
 	set func(name string) bool // given on the command line
 }
@@ -68,7 +69,9 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 	f.BoolVar(&b.rehearse, "rehearse", false, "simulated sessions only: run physical calls without asking anybody")
 	f.StringVar(&b.driver, "driver", "", "driver of the real robot")
 	f.StringVar(&b.port, "port", "", "device of the real robot")
-	f.StringVar(&b.config, "config", "", "the real robot's configuration file")
+	f.StringVar(&b.config, "config", "", "the real robot's file (TOML): which channel moves which joint, and how")
+	f.StringVar(&b.at, "at", "", "where the joints are that nothing measures: home, or joint=rad,… for each; without it they can't be powered after a reset of the board")
+	f.BoolVar(&b.resetOnOpen, "reset-on-open", false, "reset the board when its port is opened, as an Arduino's does by itself; unpowered joints may drop")
 	f.DurationVar(&b.optIn, "for", robot.DefaultOptIn, "how long the opt-in lasts, at most 8h")
 	session := "name of the session (default " + simSession + ")"
 	if isReal {
@@ -78,7 +81,7 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 	// Each command knows the other's flags, so that it can say what is wrong with
 	// them (a device named without "real" must not start a simulator in silence),
 	// but doesn't offer them.
-	hide := []string{"driver", "port", "config", "for"}
+	hide := realFlags()
 	if isReal {
 		hide = []string{"rehearse", "clock", "faults", "unreferenced"}
 	}
@@ -88,9 +91,12 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 	b.set = f.Changed
 }
 
+// realFlags are the flags of "real" alone.
+func realFlags() []string { return []string{"driver", "port", "config", "at", "reset-on-open", "for"} }
+
 // checkSim refuses what doesn't go together, before anything is started.
 func (b *bridgeFlags) checkSim() error {
-	for _, name := range []string{"driver", "port", "config", "for"} {
+	for _, name := range realFlags() {
 		if b.set(name) {
 			return exit.Usagef("--%s is about a real robot and robot sim moves none: use 'tau robot real --session NAME --driver … --port …'", name)
 		}
@@ -116,7 +122,18 @@ func (b *bridgeFlags) checkReal() error {
 	if b.optIn <= 0 || b.optIn > robot.MaxOptIn {
 		return exit.Usagef("--for %s: an opt-in lasts more than 0 and at most %s", b.optIn, robot.MaxOptIn)
 	}
-	return b.check()
+	if err := b.check(); err != nil {
+		return err
+	}
+	switch {
+	case b.driver == "":
+		return exit.Usagef("robot real needs --driver; there is mcu")
+	case b.port == "":
+		return exit.Usagef("robot real needs --port, the robot's device")
+	case b.config == "":
+		return exit.Usagef("robot real needs --config, the robot's file: which channel moves which joint, and how (docs/HARDWARE.md)")
+	}
+	return nil
 }
 
 func (b *bridgeFlags) check() error {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/attach"
+	"github.com/tau-robot/tau/cmd/tau/internal/bridge"
 	"github.com/tau-robot/tau/cmd/tau/internal/control"
 	"github.com/tau-robot/tau/cmd/tau/internal/datadir"
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
@@ -92,7 +93,19 @@ func (a *app) sessionOptIn() *cobra.Command {
 		if length <= 0 || length > robot.MaxOptIn {
 			return exit.Usagef("--for %s: an opt-in lasts more than 0 and at most %s", length, robot.MaxOptIn)
 		}
-		r, err := a.power(cmd, &o, control.OptIn, signed.OptIn, args[0], signed.Params("for", length.String()))
+		shown, err := a.ask(cmd.Context(), &o, control.Request{Verb: control.Sessions})
+		if err != nil {
+			return err
+		}
+		if len(shown.Real) == 0 {
+			return exit.Callsf("the bridge has no real robot, so there is nothing that an opt-in could let session %q move; 'tau robot real' starts one that has", args[0])
+		}
+		// What is signed is what is shown; the passphrase, typed after it, is the yes.
+		fmt.Fprintf(a.err, "⚠️  Session %s is to be allowed to move this REAL robot for %s:\n", args[0], length)
+		for _, l := range shown.Real {
+			fmt.Fprintf(a.err, "  %s: %s\n", gate.Escape(l.Label), gate.Escape(l.Text))
+		}
+		r, err := a.power(cmd, &o, control.OptIn, signed.OptIn, args[0], signed.Params("for", length.String(), bridge.ShownParam, bridge.ShownOptIn(shown.Real)))
 		if err != nil {
 			return err
 		}

@@ -34,8 +34,18 @@ func (a *app) sim() *cobra.Command {
 
 // runSim reads everything that the flags name before anything is started, so that
 // a wrong name is a usage error that left nothing behind.
-func (a *app) runSim(b *bridgeFlags) (err error) {
-	s := bridge.Setup{
+func (a *app) runSim(b *bridgeFlags) error {
+	s, f, err := a.bridgeSetup(b)
+	if err != nil {
+		return err
+	}
+	return a.run(b, s, f)
+}
+
+// bridgeSetup reads what the flags of both commands name. It opens nothing that would
+// have to be closed.
+func (a *app) bridgeSetup(b *bridgeFlags) (s bridge.Setup, f bridge.Front, err error) {
+	s = bridge.Setup{
 		Clock: sim.Real, Seed: b.seed, Session: b.session, Verbose: b.verbose, Rehearse: b.rehearse,
 		MCPWait: b.mcpWait, Version: version, Now: time.Now,
 	}
@@ -43,30 +53,35 @@ func (a *app) runSim(b *bridgeFlags) (err error) {
 		s.Clock = sim.Fast
 	}
 	if s.DataDir, err = a.dataPath(b.dataDir); err != nil {
-		return err
+		return s, f, err
 	}
 	if s.Model, s.Scene, err = b.arm.load(); err != nil {
-		return err
+		return s, f, err
 	}
 	if b.unreferenced {
 		if len(s.Model.References) == 0 {
-			return exit.Usagef("--unreferenced: %s has no joint with a reference switch", s.Model.Name)
+			return s, f, exit.Usagef("--unreferenced: %s has no joint with a reference switch", s.Model.Name)
 		}
 		s.Unreferenced = true
 	}
 	if s.Faults, err = loadFaults(b.faults); err != nil {
-		return inFile(err)
+		return s, f, inFile(err)
 	}
 	if s.Store, err = loadStore(b.store); err != nil {
-		return err
+		return s, f, err
 	}
 	if s.Settings, err = loadSettings(b.settings); err != nil {
-		return inFile(err)
+		return s, f, inFile(err)
 	}
-	f := bridge.Front{JSON: b.json, Lang: s.Settings.Lang(), In: a.in, Out: a.out, Err: a.err, Ask: b.approveFrom == "terminal", Stdio: b.mcp == "stdio"}
-	s.Stdio = f.Stdio
+	s.Stdio = b.mcp == "stdio"
 	s.Outside = bridge.Outside{Answers: b.approveFrom != "none", Required: b.approveFrom == "attach", Key: b.operatorKey}
 	s.Channels = b.channels
+	f = bridge.Front{JSON: b.json, Lang: s.Settings.Lang(), In: a.in, Out: a.out, Err: a.err, Ask: b.approveFrom == "terminal", Stdio: s.Stdio}
+	return s, f, nil
+}
+
+// run opens the front end and runs the bridge to its end.
+func (a *app) run(b *bridgeFlags, s bridge.Setup, f bridge.Front) (err error) {
 	if b.approveFrom == "tui" {
 		if f.Screen, err = bridge.OpenScreen(a.in, a.out, a.getenv); err != nil {
 			return exit.Usagef("--approve-from tui: %w", err)

@@ -27,6 +27,15 @@ type Reply struct {
 	Event    *Event     `json:"event,omitempty"`   // of events
 	Pairing  *Pairing   `json:"pairing,omitempty"` // of pair
 	Token    string     `json:"token,omitempty"`   // of session: the file of the bearer token
+	// Real says of sessions what the bridge's real robot is, line by line, as whoever
+	// opts a session in has to see it; empty where it has none.
+	Real []Line `json:"real,omitempty"`
+}
+
+// Line is a labelled line for a person.
+type Line struct {
+	Label string `json:"label"`
+	Text  string `json:"text"`
 }
 
 // Item is a request as it is told. It has all that a card shows.
