@@ -21,7 +21,7 @@ import (
 func readSources(t *testing.T) {
 	t.Helper()
 	n := 0
-	for _, pattern := range []string{"*.[ch]", "Makefile", "cycles/*.[ch]", "../core/*.[ch]"} {
+	for _, pattern := range []string{"../*.[ch]", "../Makefile", "../cycles/*.[ch]", "../../core/*.[ch]"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, f := range files {
@@ -61,7 +61,7 @@ func needTools(t *testing.T) {
 func build(t *testing.T, goal string, vars ...string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
-	args := append([]string{"-s", goal, "OUT=" + dir, "CYCLES=" + filepath.Join(dir, "cycles")}, vars...)
+	args := append([]string{"-s", "-C", "..", goal, "OUT=" + dir, "CYCLES=" + filepath.Join(dir, "cycles")}, vars...)
 	cmd := exec.CommandContext(t.Context(), "make", args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
