@@ -4,6 +4,8 @@ import math
 import struct
 import sys
 
+sys.dont_write_bytecode = True
+
 
 def crc(data):
     c = 0xFFFF
@@ -340,6 +342,8 @@ def files():
     yield "messages.txt", messages()
     yield "pieces.txt", pieces()
     yield "brakes.txt", brakes()
+    import sessions
+    yield "sessions.txt", HEAD % "Sessions: what a board answers, and what it does." + sessions.text()
 
 
 def main():
