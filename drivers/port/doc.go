@@ -11,12 +11,11 @@
 // to plant or to race for: the lock is free the moment its holder is gone, also by
 // kill -9. Symbolic links come to the same device and so to the same lock.
 //
-// A stop must not wait in a queue. The kernel's own queue can't be overtaken, so a
-// driver keeps it short: before each ordinary frame it calls Wait, which returns when
-// all but the last half millisecond of what was written has left, and a stop's frame
-// goes to Write without it. The stop's first byte then leaves behind at most one
-// frame and that half millisecond. Bytes that were handed over are never taken back
-// while the link is used (a cut frame would take the next one with it).
+// A stop must not wait in a queue. The kernel's own queue can't be overtaken, so a driver
+// keeps its queue to itself and writes one frame at a time: an ordinary one when Ahead is
+// nearly nothing, a stop's at once. The stop's first byte then leaves behind at most one
+// frame and what Ahead was allowed to be. Bytes that were handed over are never taken back
+// while the link is used: a cut frame would take the next one with it.
 //
 // It imports robot for the error type, and must never import gate, motion, sim, cmd
 // or a driver. It knows no protocol.

@@ -16,13 +16,10 @@ const (
 	defaultWriteTimeout = 100 * time.Millisecond
 	// bitsPerByte is 8N1: a start bit, eight of data, a stop bit.
 	bitsPerByte = 10
-	// slack is the wire time that Wait leaves ahead of the next frame, so that the
-	// line doesn't fall silent while the caller wakes up.
-	slack = 500 * time.Microsecond
-	// stuck is how often Wait looks again at bytes that don't leave.
-	stuck = time.Millisecond
-	// closeDrain is how long Close lets a line that moves finish what it holds.
+	// closeDrain is how long Close lets a line that moves finish what it holds, and
+	// closeLook how often it looks meanwhile.
 	closeDrain = 100 * time.Millisecond
+	closeLook  = time.Millisecond
 	minBaud    = 50
 	maxBaud    = 4_000_000
 )
@@ -38,8 +35,8 @@ type Options struct {
 	// doesn't reset the board either. Linux itself raises DTR at the first opening
 	// after a board was plugged in; a driver learns of such a reset by its hello.
 	ResetOnOpen bool
-	// WriteTimeout is what a Write and a Wait may take beyond the wire time of their
-	// bytes; 0 is 100 ms.
+	// WriteTimeout is what a Write may take beyond the wire time of its bytes; 0 is
+	// 100 ms.
 	WriteTimeout time.Duration
 }
 
@@ -192,51 +189,17 @@ func (p *Port) takeTurn(within time.Duration) error {
 	}
 }
 
-// Wait blocks until all but half a millisecond of what was written has left, by the
-// kernel's count of what it still holds and by the baud rate (an adapter's own buffer
-// and a pseudo-terminal aren't in that count). It ends with ctx (CANCELLED), with
-// LINK_TIMEOUT when bytes don't leave within their wire time and the write timeout,
-// and with DISCONNECTED. A stop doesn't call it.
-func (p *Port) Wait(ctx context.Context) error {
-	if err := p.latched(); err != nil {
-		return err
+// Ahead is how long what was written and hasn't left still takes on the line: the wait
+// of a byte that is written now. It goes by the baud rate (an adapter's own buffer isn't
+// seen by the kernel) and by what the kernel still holds (an adapter that is slower, or
+// that doesn't take anything). It doesn't block, and is 0 on a port that is closed or lost.
+func (p *Port) Ahead() time.Duration {
+	left := max(0, p.left(time.Now()))
+	queued, err := queuedOut(p.file)
+	if err != nil {
+		return 0 // the next Write says why
 	}
-	var idle time.Time // since when the line should have had nothing to send
-	var timer *time.Timer
-	for {
-		now := time.Now()
-		d := p.left(now) - slack
-		if d <= 0 {
-			queued, err := queuedOut(p.file)
-			if err != nil {
-				return p.failed("asking what is still queued", err)
-			}
-			if d = min(p.wireTime(queued)-slack, stuck); d <= 0 {
-				return nil
-			}
-			if idle.IsZero() {
-				idle = now
-			}
-			if now.Sub(idle) > p.opts.WriteTimeout {
-				e := p.failed("waiting for bytes to leave", os.ErrDeadlineExceeded)
-				e.Value = &robot.Quantity{Name: "still queued", Value: float64(queued), Unit: "bytes"}
-				return e
-			}
-		}
-		if timer == nil {
-			timer = time.NewTimer(d)
-			defer timer.Stop()
-		} else {
-			timer.Reset(d)
-		}
-		select {
-		case <-timer.C:
-		case <-p.gone:
-			return p.failed("waiting", os.ErrClosed)
-		case <-ctx.Done():
-			return robot.Errf(robot.CodeCancelled, p.where, "waiting for bytes to leave: %w", ctx.Err())
-		}
-	}
+	return max(left, p.wireTime(queued))
 }
 
 // wireTime is how long n bytes take on the line.
@@ -260,7 +223,7 @@ func (p *Port) left(now time.Time) time.Duration {
 	return p.free.Sub(now)
 }
 
-// Close ends every Read, Write and Wait, lets a line that moves finish what it was
+// Close ends every Read and Write, lets a line that moves finish what it was
 // given for up to 100 ms, throws away the rest (the kernel would wait for it for half
 // a minute) and gives the port back. A second Close waits for the first and returns
 // what it did.
@@ -295,7 +258,7 @@ func (p *Port) drain() error {
 		}
 		d := p.left(now)
 		if queued > 0 {
-			d = max(d, stuck)
+			d = max(d, closeLook)
 		}
 		if d <= 0 {
 			return nil

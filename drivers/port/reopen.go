@@ -15,7 +15,8 @@ const (
 // Reopen closes p and opens the same port anew: at once, then after 50 ms, 100 ms and
 // so on up to every 2 s, until it succeeds or ctx ends (DISCONNECTED, with why the last
 // attempt failed). A port that is gone, not yet permitted or held is tried again; a
-// wrong one (INVALID_ARGUMENT) isn't. Where the lost device was on USB, another one
+// wrong one (INVALID_ARGUMENT) isn't. The board
+// isn't reset by being found again, whatever ResetOnOpen says. Where the lost device was on USB, another one
 // at the same path isn't opened. What it returns is a new Port: nothing that the old
 // link sent is read from it, and nothing that was written to the old one is sent
 // again. Where the board is by now and what it still knows is for the driver to ask;
@@ -24,7 +25,9 @@ func (p *Port) Reopen(ctx context.Context) (*Port, error) {
 	if err := p.Close(); err != nil && p.lost.Load() == nil {
 		return nil, err
 	}
-	return retry(ctx, p.where, func() (*Port, error) { return open(ctx, p.opts, p.id) })
+	o := p.opts
+	o.ResetOnOpen = false
+	return retry(ctx, p.where, func() (*Port, error) { return open(ctx, o, p.id) })
 }
 
 // retry calls try until it succeeds, fails for good, or ctx ends.
