@@ -9,8 +9,12 @@ void piece_begin(uint16_t ticks)
 	core.u = 0;
 	core.u_rest = 0;
 	/* In a piece of one tick there is no place between. */
-	core.u_step = ticks > 1 ? (uint16_t)(UINT32_C(65536) / ticks) : 0;
-	core.u_step_rest = ticks > 1 ? (uint16_t)(UINT32_C(65536) % ticks) : 0;
+	core.u_step = 0;
+	core.u_step_rest = 0;
+	if (ticks > 1) {
+		core.u_step = (uint16_t)(UINT32_C(65536) / ticks);
+		core.u_step_rest = (uint16_t)(UINT32_C(65536) % ticks);
+	}
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		struct way *w = &core.joint[j].way;
 		int32_t d0 = scale8(ticks, w->v0), d1 = scale8(ticks, w->v1);
