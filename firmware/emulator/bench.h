@@ -60,7 +60,7 @@ struct bench {
 	uint64_t stood;
 	bool frozen, hung;
 	uint64_t held_until; /* in reset until then; 0: not */
-	const char *cause;   /* of the reset that is held */
+	const char *cause;   /* of a boot that wasn't told yet; NULL: none */
 
 	/* The wall. */
 	uint64_t wall0; /* ns of the monotonic clock at bench time 0 */

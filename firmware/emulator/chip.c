@@ -201,7 +201,6 @@ void chip_run(struct bench *b, uint64_t ns)
 			if (until == b->held_until) {
 				b->held_until = 0;
 				pins_inputs(b, true);
-				trace(bench_now(b), "boot %s", b->cause);
 			}
 		} else {
 			uint64_t cycles = (ns - now) * (BENCH_HZ / 1000000) / 1000 + 1;

@@ -182,7 +182,9 @@ static void execute(struct bench *b, const char *line, bool late)
 	else if (strcmp(w[0], "cycles") == 0) {
 		cycles(b);
 		return;
-	} else if (strcmp(w[0], "quit") == 0)
+	} else if (strcmp(w[0], "note") == 0)
+		why = NULL;
+	else if (strcmp(w[0], "quit") == 0)
 		b->ended = "quit";
 	else if (one_of(w[0], joints))
 		why = joint(b, w);
@@ -193,7 +195,7 @@ static void execute(struct bench *b, const char *line, bool late)
 	else if (one_of(w[0], clocks))
 		why = clock_word(b, w[0]);
 	else if (one_of(w[0], resets))
-		chip_reset(b, w[0]);
+		chip_reset(b, strcmp(w[0], "reset") == 0 ? "reset" : "brownout");
 	else
 		why = "no such command";
 	if (why != NULL)

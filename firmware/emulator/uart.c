@@ -112,6 +112,10 @@ void uart_refresh(struct bench *b)
 {
 	b->uart->cycles_per_byte = byte_cycles(b);
 	uint64_t now = bench_now(b);
+	if (b->cause != NULL && b->held_until == 0 && avr_regbit_get(b->avr, b->uart->rxen)) {
+		trace(now, "boot %s", b->cause);
+		b->cause = NULL;
+	}
 	if (b->overruns != b->overruns_shown) {
 		b->overruns_shown = b->overruns;
 		trace(now, "overrun %llu", (unsigned long long)b->overruns);
