@@ -31,6 +31,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, dayOf(dir, os.Getenv(daySeedVar)))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(realDirVar); dir != "" {
+		fmt.Fprintln(os.Stderr, realDay(dir))
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m)
 }
 
