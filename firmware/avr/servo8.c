@@ -14,19 +14,19 @@
 #include "clock.h"
 #include "output.h"
 
-#ifndef SERVOS
-#define SERVOS 8
+#ifndef MAP_SERVOS
+#define MAP_SERVOS 8
 #endif
-#ifndef FEEDBACK /* bit j: joint j's voltage is on Aj */
-#define FEEDBACK 0
+#ifndef MAP_FEEDBACK /* bit j: joint j's voltage is on Aj */
+#define MAP_FEEDBACK 0
 #endif
-#ifndef SWITCHES /* bit j: joint j's limit switch is on Aj */
-#define SWITCHES 0
+#ifndef MAP_SWITCHES /* bit j: joint j's limit switch is on Aj */
+#define MAP_SWITCHES 0
 #endif
-_Static_assert(SERVOS >= 2 && SERVOS <= 8, "SERVOS: 2 to 8");
-_Static_assert((FEEDBACK & SWITCHES) == 0, "FEEDBACK and SWITCHES: an analog pin is one or the other");
-_Static_assert(((FEEDBACK | SWITCHES) & ~0x3F) == 0, "FEEDBACK and SWITCHES: the Uno has A0 to A5");
-_Static_assert((FEEDBACK | SWITCHES) >> SERVOS == 0, "FEEDBACK and SWITCHES: more joints than SERVOS");
+_Static_assert(MAP_SERVOS >= 2 && MAP_SERVOS <= 8, "SERVOS: 2 to 8");
+_Static_assert((MAP_FEEDBACK & MAP_SWITCHES) == 0, "FEEDBACK and SWITCHES: an analog pin is one or the other");
+_Static_assert(((MAP_FEEDBACK | MAP_SWITCHES) & ~0x3F) == 0, "FEEDBACK and SWITCHES: the Uno has A0 to A5");
+_Static_assert((MAP_FEEDBACK | MAP_SWITCHES) >> MAP_SERVOS == 0, "FEEDBACK and SWITCHES: more joints than SERVOS");
 
 enum {
 	COUNTS_PER_US = 2,
@@ -41,40 +41,40 @@ enum {
 
 #define JOINT(j)                                                                  \
 	{.kind = TAU_SERVO,                                                           \
-	 .feedback = FEEDBACK >> (j) & 1 ? TAU_FEEDBACK_ADC : TAU_FEEDBACK_NONE,      \
-	 .sw = SWITCHES >> (j) & 1 ? (j) : TAU_NO_SWITCH,                             \
+	 .feedback = MAP_FEEDBACK >> (j) & 1 ? TAU_FEEDBACK_ADC : TAU_FEEDBACK_NONE,      \
+	 .sw = MAP_SWITCHES >> (j) & 1 ? (j) : TAU_NO_SWITCH,                             \
 	 .lower = LOWER_US * 256L,                                                    \
 	 .upper = UPPER_US * 256L}
 
 const struct tau_channel map_channels[] = {
 	JOINT(0), JOINT(1),
-#if SERVOS > 2
+#if MAP_SERVOS > 2
 	JOINT(2),
 #endif
-#if SERVOS > 3
+#if MAP_SERVOS > 3
 	JOINT(3),
 #endif
-#if SERVOS > 4
+#if MAP_SERVOS > 4
 	JOINT(4),
 #endif
-#if SERVOS > 5
+#if MAP_SERVOS > 5
 	JOINT(5),
 #endif
-#if SERVOS > 6
+#if MAP_SERVOS > 6
 	JOINT(6),
 #endif
-#if SERVOS > 7
+#if MAP_SERVOS > 7
 	JOINT(7),
 #endif
 	OUTPUT_CHANNELS};
-const uint8_t map_joints = SERVOS;
+const uint8_t map_joints = MAP_SERVOS;
 const uint8_t map_outputs = OUTPUTS;
-const uint8_t map_inputs = SWITCHES == 0 ? 0 : SWITCHES < 2 ? 1 : SWITCHES < 4 ? 2 : SWITCHES < 8 ? 3 : SWITCHES < 16 ? 4 : SWITCHES < 32 ? 5 : 6;
+const uint8_t map_inputs = MAP_SWITCHES == 0 ? 0 : MAP_SWITCHES < 2 ? 1 : MAP_SWITCHES < 4 ? 2 : MAP_SWITCHES < 8 ? 3 : MAP_SWITCHES < 16 ? 4 : MAP_SWITCHES < 32 ? 5 : 6;
 
 volatile uint8_t clock_ms;
 
 /* Written by the loop with interrupts off. A width of 0 makes no pulse. */
-static uint16_t width[SERVOS];
+static uint16_t width[MAP_SERVOS];
 static bool powered;
 
 /* The interrupts' own. */
@@ -84,8 +84,8 @@ static uint16_t end;
 
 /* Servos 0 to 4 are D3 to D7 (PD3 to PD7), 5 to 7 are D8 to D10 (PB0 to PB2). */
 enum { ON_D = 5 };
-#define PINS_D ((uint8_t)((SERVOS < ON_D ? (1U << SERVOS) - 1 : 0x1F) << 3))
-#define PINS_B ((uint8_t)(SERVOS > ON_D ? (1U << (SERVOS - ON_D)) - 1 : 0))
+#define PINS_D ((uint8_t)((MAP_SERVOS < ON_D ? (1U << MAP_SERVOS) - 1 : 0x1F) << 3))
+#define PINS_B ((uint8_t)(MAP_SERVOS > ON_D ? (1U << (MAP_SERVOS - ON_D)) - 1 : 0))
 
 static inline void rise(uint8_t servo)
 {
@@ -124,7 +124,7 @@ ISR(TIMER1_COMPB_vect)
 		fall(); /* the longest pulse ends where the next slot begins */
 	}
 	slot = (uint8_t)((slot + 1) % SLOTS);
-	if (slot >= SERVOS || !powered) {
+	if (slot >= MAP_SERVOS || !powered) {
 		return;
 	}
 	uint16_t w = width[slot];
@@ -148,7 +148,7 @@ void map_safe(void)
 {
 	PORTD = _BV(PD2) | _BV(PD1); /* e-stop pulled up; TX idles high */
 	PORTB = 0;
-	PORTC = SWITCHES;
+	PORTC = MAP_SWITCHES;
 	DDRD = PINS_D | _BV(PD1);
 	DDRB = PINS_B | _BV(PB4);
 	output_safe();
@@ -156,7 +156,7 @@ void map_safe(void)
 
 void map_begin(void)
 {
-	adc_begin(FEEDBACK);
+	adc_begin(MAP_FEEDBACK);
 
 	OCR0A = (uint8_t)(F_CPU / 64 / 1000 - 1);
 	TCCR0A = _BV(WGM01);
@@ -181,7 +181,7 @@ void map_power(bool on)
 	cli();
 	if (!on) {
 		/* What is powered next has to be told its setpoint anew. */
-		for (uint8_t j = 0; j < SERVOS; j++) {
+		for (uint8_t j = 0; j < MAP_SERVOS; j++) {
 			width[j] = 0;
 		}
 	}
@@ -241,7 +241,7 @@ uint16_t map_raw(uint8_t joint)
 
 uint8_t map_switches(void)
 {
-	return (uint8_t)(PINC & SWITCHES);
+	return (uint8_t)(PINC & MAP_SWITCHES);
 }
 
 bool map_estop(void)

@@ -166,7 +166,7 @@ static bool load(struct host *h)
 /* The stop's last byte comes when the line is quiet, so that its span is the largest. */
 static bool stop(struct host *h, struct probe_range *handling, struct probe_range *braking)
 {
-	uint8_t p[3] = {0, 1, 0};
+	uint8_t p[1] = {0};
 
 	if (!move(h, all_move, LOAD_MS) || !host_run(h, 330000)) {
 		return false;
@@ -182,7 +182,7 @@ static bool stop(struct host *h, struct probe_range *handling, struct probe_rang
 		return false;
 	}
 	probe_forget(h->p);
-	if (!host_ask(h, STOP, p, 3, ACK)) {
+	if (!host_ask(h, STOP, p, 1, ACK)) {
 		return false;
 	}
 	*handling = h->p->alone[SPAN_RECEIVE];
@@ -223,7 +223,7 @@ static void report_servos(const struct probe *p)
 
 	for (unsigned j = 1; j < p->joints; j++) {
 		int64_t asked = rest(j) / UNIT * PROBE_US;
-		struct probe_range e = {p->pulse[j].n, p->pulse[j].least - asked, p->pulse[j].most - asked};
+		struct probe_range e = {.n = p->pulse[j].n, .least = p->pulse[j].least - asked, .most = p->pulse[j].most - asked};
 		join(&error, &e);
 		join(&frame, &p->frame[j]);
 		beyond += e.n < LOAD_MS / 20 - 2;
@@ -264,8 +264,9 @@ static void report(const struct host *h, const struct probe *loaded, const struc
 
 	line("flash", p->flash, "bytes", 0, FLASH_MOST);
 	line("RAM, variables", p->statics, "bytes", 0, -1);
-	line("RAM, deepest stack", p->stack, "bytes", 0, -1);
-	line("RAM", p->statics + p->stack, "bytes", 0, RAM_MOST);
+	line("RAM, deepest stack", probe_stack(p), "bytes", 0, -1);
+	line("RAM", p->statics + probe_stack(p), "bytes", 0, RAM_MOST);
+	line("tick, mean, alone", (double)loaded->alone[SPAN_TICK].sum / (double)loaded->alone[SPAN_TICK].n, "cycles", 1, TICK_MOST);
 	line("tick, worst, alone", (double)tick->most, "cycles", 1, TICK_MOST);
 	line("tick, worst, with the interrupts in it", (double)all->most, "cycles", 1, TICK_MOST);
 	line("tick, worst while braking, alone", (double)braking->most, "cycles", 1, TICK_MOST);
@@ -314,6 +315,10 @@ int main(int argc, char **argv)
 	join(&tick, &braking);
 	if (!ok) {
 		(void)fprintf(stderr, "cycles: %s %s at %.3f s: %s\n", argv[1], argv[2], (double)probe_cycle(&p) / PROBE_HZ, h.why);
+		for (unsigned i = 1; i <= SPAN_RECEIVE; i++) {
+			(void)fprintf(stderr, "span %u: %llu times, %lld cycles at most, %lld alone\n", i, (unsigned long long)p.span[i].n,
+			              (long long)p.span[i].most, (long long)p.alone[i].most);
+		}
 		return 1;
 	}
 	report(&h, &loaded, &handling, &braking, &tick, &all);

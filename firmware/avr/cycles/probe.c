@@ -14,11 +14,10 @@
 DEFINE_FIFO(uint16_t, uart_fifo);
 
 enum {
-	SPL = 0x5D,
-	SPH = 0x5E,
 	GPIOR0 = 0x3E,
 	RAM_FIRST = 0x100,
 	RAM_ADDRESS = 0x800000,
+	PAINT = 0xA5,
 	VECTOR_BYTES = 4,
 	/* libsimavr enters an interrupt for nothing; the chip takes four cycles for it. */
 	ENTRY = 4,
@@ -53,6 +52,7 @@ void probe_see(struct probe_range *r, int64_t v)
 		r->most = v;
 	}
 	r->n++;
+	r->sum += v;
 }
 
 uint64_t probe_cycle(const struct probe *p)
@@ -202,6 +202,7 @@ const char *probe_begin(struct probe *p, const char *elf)
 	chip.avr->log = LOG_ERROR;
 	chip.avr->sleep = slept;
 	chip.avr->run_cycle_limit = 1; /* one instruction a step */
+	memset(chip.avr->data + RAM_FIRST, PAINT, (size_t)(chip.avr->ramend - RAM_FIRST) + 1);
 	avr_register_io_write(chip.avr, GPIOR0, mark, p);
 	for (avr_io_t *io = chip.avr->io_port; io != NULL; io = io->next) {
 		if (strcmp(io->kind, "uart") == 0) {
@@ -295,12 +296,18 @@ bool probe_step(struct probe *p)
 		chip.vector = avr->pc / VECTOR_BYTES;
 		chip.entered = avr->cycle;
 	}
-	uint16_t sp = (uint16_t)(avr->data[SPL] | avr->data[SPH] << 8);
-	if (sp >= RAM_FIRST && sp <= avr->ramend && avr->ramend - sp > p->stack) {
-		p->stack = (uint16_t)(avr->ramend - sp);
-	}
 	line(p);
 	return true;
+}
+
+uint32_t probe_stack(const struct probe *p)
+{
+	uint32_t a = RAM_FIRST + p->statics;
+
+	while (a <= chip.avr->ramend && chip.avr->data[a] == PAINT) {
+		a++;
+	}
+	return chip.avr->ramend + 1U - a;
 }
 
 void probe_forget(struct probe *p)
@@ -345,8 +352,17 @@ bool probe_read(struct probe *p, uint8_t *byte)
 	return true;
 }
 
+/* libsimavr drives a pin anew whenever its port is written, by what is external to it. */
 void probe_input(struct probe *p, char port, uint8_t bit, bool high)
 {
+	static uint8_t mask[128], value[128];
+	unsigned i = (unsigned char)port & 127;
+
 	(void)p;
+	mask[i] |= (uint8_t)(1U << bit);
+	value[i] = (uint8_t)(high ? value[i] | 1U << bit : value[i] & ~(1U << bit));
+	avr_ioport_external_t e = {.mask = mask[i], .value = value[i]};
+	e.name = (unsigned char)port & 127U;
+	(void)avr_ioctl(chip.avr, (uint32_t)AVR_IOCTL_IOPORT_SET_EXTERNAL(port), &e);
 	avr_raise_irq(pin_irq(&(struct probe_pin){port, bit}), high);
 }

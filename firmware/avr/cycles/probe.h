@@ -8,10 +8,10 @@
 
 enum { PROBE_HZ = 16000000, PROBE_US = 16, PROBE_MS = 16000, PROBE_JOINTS = 8, PROBE_SPANS = 16, PROBE_VECTORS = 26 };
 
-/* The least and the largest of what was seen; n = 0: nothing was. */
+/* What was seen, n times. */
 struct probe_range {
 	uint64_t n;
-	int64_t least, most;
+	int64_t least, most, sum;
 };
 
 void probe_see(struct probe_range *r, int64_t v);
@@ -39,7 +39,6 @@ struct probe {
 	struct probe_range apart[PROBE_JOINTS];  /* step to step */
 	struct probe_range receive;              /* from a byte's stop bit to its interrupt's read */
 	uint64_t lost;                           /* bytes that overran the UART */
-	uint16_t stack;                          /* most bytes of stack, since the boot */
 	int64_t steps[PROBE_JOINTS];             /* signed, since the boot */
 
 	/* Sizes from the ELF file. */
@@ -52,7 +51,10 @@ const char *probe_begin(struct probe *p, const char *elf);
 /* Runs one instruction, or to the next event while the program sleeps. False: crashed. */
 bool probe_step(struct probe *p);
 
-/* Forgets what was measured but stack and steps. */
+/* The most bytes of stack that were in use since the boot. */
+uint32_t probe_stack(const struct probe *p);
+
+/* Forgets what was measured but the steps. */
 void probe_forget(struct probe *p);
 
 uint64_t probe_cycle(const struct probe *p);
