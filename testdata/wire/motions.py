@@ -27,7 +27,7 @@ def rests(s, t, state, flags, fault=0, channel=255):
     s.until(state, 2 * R + C + 12).status(state, flags, fault, channel)
     for j, e in enumerate(ends):
         s.say("setpoint %d %d 120" % (j, round(e[2])))
-    return s.say("range 0 384000 404000")
+    return s.say("range 0 383996 404004")
 
 
 def motion():
@@ -48,7 +48,7 @@ def motion():
         for j, q in enumerate(told):
             s.say("setpoint %d %d 0" % (j, q))
     s.until(HOLD, 12).tick(10).status(HOLD, READY).say("motion 7 300 12")
-    s.say("range 0 384000 404000").say("range 1 374000 384000")
+    s.say("range 0 383996 404004").say("range 1 373996 384004")
     s.segment(12, 20, [(404000, 0), (374000, 0)], code=NOT_BEGUN)
     s.tick(10).status(HOLD, READY)
     yield s
@@ -212,7 +212,7 @@ def pieces():
     yield s
     s = Session("within a piece", SERVOS, "A piece that goes too fast between its ends, and one that goes too far.")
     s.ready(384000, 639000).begin().segment(0, 100, [(404000, 0), (639000, 0)], last=True).go()
-    s.until(FAULT, 180).status(FAULT, POWERED | REFERENCED, 7, 0).say("range 0 384000 404000").clear(7)
+    s.tick(30).heartbeat().until(FAULT, 180).status(FAULT, POWERED | REFERENCED, 7, 0).say("range 0 384000 410000").clear(7)
     s.disable().report((1, None), (1, 639000)).enable(384000, 639000)
     s.begin(2).segment(0, 100, [(384000, 0), (639900, -V)]).go(2)
     s.until(FAULT, 180).status(FAULT, POWERED | REFERENCED, 6, 1).say("range 1 639000 640000")

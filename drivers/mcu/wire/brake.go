@@ -1,0 +1,175 @@
+package wire
+
+import (
+	"math"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+// Brake is how a board brings all joints to rest together: the accelerations go from
+// where they are to −p in R ticks, stay for C and go to 0 in R. It is the document's
+// brake in real numbers; a board's differs by rounding (testdata/wire/brakes.txt). A
+// Brake isn't changed once made and may be read by any number of goroutines.
+type Brake struct {
+	R, C  int
+	n     int
+	start [MaxJoints]Point
+	p     [MaxJoints]float64
+	// fastest is how far a tick may go.
+	fastest [MaxJoints]float64
+}
+
+// NewBrake returns the brake from now, with one element for each joint in both. It
+// keeps neither.
+func NewBrake(now []Point, limits []Limits) (Brake, error) {
+	b := Brake{n: len(now)}
+	if len(now) == 0 || len(now) > MaxJoints || len(limits) != len(now) {
+		return b, robot.Errf(robot.CodeInvalidArgument, "brake", "%d joints with limits for %d; 1 to %d can brake together",
+			len(now), len(limits), MaxJoints)
+	}
+	lead, ramp := 0, uint16(1)
+	accel := func(j int) float64 { return float64(limits[j].A) / 65536 }
+	for j, m := range now {
+		if limits[j].A == 0 {
+			return b, robot.Errf(robot.CodeInvalidArgument, "brake", "joint %d has no limit of acceleration", j)
+		}
+		b.fastest[j] = float64(limits[j].step()) / 256
+		m.V = hold(m.V, b.fastest[j])
+		m.A = hold(m.A, accel(j))
+		b.start[j] = m
+		ramp = max(ramp, limits[j].Ramp)
+		if math.Abs(m.V)/accel(j) > math.Abs(b.start[lead].V)/accel(lead) {
+			lead = j
+		}
+	}
+	r := float64(ramp)
+	if l := b.start[lead]; l.A*l.V < 0 {
+		r = min(r, 2*math.Abs(l.V)/(3*math.Abs(l.A)))
+	}
+	if b.longest(r, accel) <= r {
+		r = min(r, math.Sqrt(math.Abs(b.start[lead].V)*float64(ramp)/accel(lead)))
+	}
+	b.R = max(1, int(r))
+	s := max(b.R, int(math.Ceil(b.longest(float64(b.R), accel))))
+	b.C = s - b.R
+	for j := range now {
+		m := &b.start[j]
+		w := b.after(j, float64(b.R))
+		b.p[j] = w / float64(s)
+		m.A = 2 * (w - m.V) / float64(b.R)
+	}
+	return b, nil
+}
+
+// hold is x, or the nearer of ±most.
+func hold(x, most float64) float64 { return max(-most, min(most, x)) }
+
+// after is a joint's velocity after a ramp of r from its acceleration to 0, and not
+// faster than it may be told to go.
+func (b *Brake) after(joint int, r float64) float64 {
+	m := b.start[joint]
+	return hold(m.V+m.A*r/2, b.fastest[joint])
+}
+
+// longest is the largest time that a joint needs at its full deceleration for what
+// its velocity is after a ramp of r.
+func (b *Brake) longest(r float64, accel func(int) float64) float64 {
+	var t float64
+	for j := range b.n {
+		t = max(t, math.Abs(b.after(j, r))/accel(j))
+	}
+	return t
+}
+
+// Ticks is how long it takes.
+func (b *Brake) Ticks() int { return 2*b.R + b.C }
+
+// At is where a joint is t ticks into the brake.
+func (b *Brake) At(joint int, t float64) Point {
+	m, p := b.start[joint], b.p[joint]
+	r, c := float64(b.R), float64(b.C)
+	ramp := func(m Point, to, s float64) Point {
+		j := (to - m.A) / r
+		return Point{
+			Q: m.Q + s*(m.V+s*(m.A/2+s*j/6)),
+			V: m.V + s*(m.A+s*j/2),
+			A: m.A + s*j,
+		}
+	}
+	if t <= 0 {
+		return m
+	}
+	if t <= r {
+		return ramp(m, -p, t)
+	}
+	m = ramp(m, -p, r)
+	m.A = -p
+	s := min(t-r, c)
+	m.Q, m.V = m.Q+s*(m.V-s*p/2), m.V-s*p
+	if t <= r+c {
+		return m
+	}
+	if t >= 2*r+c {
+		return Point{Q: m.Q + p*r*r/6}
+	}
+	return ramp(m, 0, t-r-c)
+}
+
+// End is where a joint comes to rest.
+func (b *Brake) End(joint int) float64 { return b.At(joint, float64(b.Ticks())).Q }
+
+// boardSlack is by how far beyond a limit a brake's end may lie before a board
+// refuses the piece: what its own reckoning may be off by, and a tick more or less.
+func (b *Brake) boardSlack(joint int) float64 {
+	m := b.start[joint]
+	return 64 + math.Abs(b.End(joint)-m.Q)/1024 + math.Abs(m.V)
+}
+
+// beyond is how far a joint's brake ends outside its limits, 0 within.
+func (b *Brake) beyond(joint int, l Limits) float64 {
+	if !l.Referenced {
+		return 0
+	}
+	q := b.End(joint)
+	return max(0, float64(l.Lower)-q, q-float64(l.Upper))
+}
+
+// Accept says what a board answers to a whole piece: CodeOK, or CodeLimit, CodeSpeed
+// or CodeNoRoom and the joint that it is about. pieces and limits have one element
+// for each joint; a count that differs is CodeBadLength. Close to where the brake
+// just fits a board may say either.
+func Accept(pieces []Piece, limits []Limits, last bool) (Code, int) {
+	return accept(pieces, limits, last, (*Brake).boardSlack)
+}
+
+// Fits is Accept without a board's allowance for rounding: a piece that fits is one
+// that every board accepts.
+func Fits(pieces []Piece, limits []Limits, last bool) (Code, int) {
+	return accept(pieces, limits, last, func(*Brake, int) float64 { return 0 })
+}
+
+func accept(pieces []Piece, limits []Limits, last bool, slack func(*Brake, int) float64) (Code, int) {
+	if len(pieces) == 0 || len(pieces) > MaxJoints || len(limits) != len(pieces) {
+		return CodeBadLength, 0
+	}
+	var end [MaxJoints]Point
+	for j, p := range pieces {
+		if code := p.Ends(limits[j]); code != CodeOK {
+			return code, j
+		}
+		end[j] = p.Braking(float64(p.Ticks))
+	}
+	if last {
+		return CodeOK, 0
+	}
+	b, err := NewBrake(end[:len(pieces)], limits)
+	if err != nil {
+		return CodeNotConfigured, 0
+	}
+	for j := range pieces {
+		if over := b.beyond(j, limits[j]); over > 0 && over > slack(&b, j) {
+			return CodeNoRoom, j
+		}
+	}
+	return CodeOK, 0
+}
