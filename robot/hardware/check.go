@@ -53,11 +53,32 @@ func (p *parser) head(f *File, raw *rawFile) (err error) {
 	if err := p.calibration(f, raw); err != nil {
 		return err
 	}
+	if f.Baud, err = p.baud(raw.Baud); err != nil {
+		return err
+	}
 	if f.EStopPowersOff, err = p.flag("estop_powers_off", raw.EStopPowersOff); err != nil {
 		return err
 	}
 	f.LostLinkPowersOff, err = p.flag("lost_link_powers_off", raw.LostLinkPowersOff)
 	return err
+}
+
+// bauds are the speeds of a serial line, bit/s, the default one first.
+var bauds = [...]int{115200, 57600, 250000, 500000, 1000000}
+
+func (p *parser) baud(v value) (int, error) {
+	const key = "baud"
+	if v.v == nil {
+		return bauds[0], nil
+	}
+	n, ok := v.v.(int64)
+	if !ok {
+		return 0, p.bad(key, "is %s; want an integer", kindOf(v.v))
+	}
+	if !slices.Contains(bauds[:], int(n)) {
+		return 0, p.limit(key, float64(n), float64(bauds[0]), "bit/s", fmt.Sprintf("want one of %v", bauds))
+	}
+	return int(n), nil
 }
 
 // calibration reads when it was made and how long it counts as fresh.

@@ -33,6 +33,7 @@ func TestTheExamplesAreWhatTheySay(t *testing.T) {
 	f, err := hardware.Parse("p.toml", example(t, "pantilt-servo2.toml"), m, noon)
 	require.NoError(t, err)
 	require.Equal(t, "mcu", f.Driver)
+	require.Equal(t, 115200, f.Baud)
 	require.True(t, f.EStopPowersOff)
 	require.False(t, f.LostLinkPowersOff)
 	require.Equal(t, []bool{true, true}, f.OpenLoop())
@@ -43,7 +44,7 @@ func TestTheExamplesAreWhatTheySay(t *testing.T) {
 	require.InDelta(t, 1472+590.8, pan.Units(1), 1e-9)
 	require.InDelta(t, 1472-590.8, tilt.Units(1), 1e-9)
 	require.InDelta(t, 1, tilt.Position(tilt.Units(1)), 1e-12)
-	require.Equal(t, []hardware.Output{{Actuator: "lamp", Channel: 8, Scale: 1}}, f.Outputs)
+	require.Equal(t, []hardware.Output{{Actuator: "lamp", Channel: 2, Scale: 1}}, f.Outputs)
 
 	narrow, err := f.Tightened(m)
 	require.NoError(t, err)

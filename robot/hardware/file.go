@@ -80,6 +80,7 @@ type File struct {
 	Name       string // as it was named, for errors
 	Robot      string
 	Driver     string
+	Baud       int           // bit/s of the serial line
 	Calibrated time.Time     // the day, at midnight UTC
 	Valid      time.Duration // how long a calibration counts as fresh
 	// EStopPowersOff: an e-stop takes the power off once at rest (IEC 60204-1 category 1);
@@ -184,6 +185,7 @@ func (f *File) Hash() (out [32]byte) {
 	e.str(f.Driver)
 	e.str(f.Calibrated.Format(time.DateOnly))
 	e.num(int(f.Valid / day))
+	e.num(f.Baud)
 	e.flag(f.EStopPowersOff)
 	e.flag(f.LostLinkPowersOff)
 	e.num(len(f.Joints))

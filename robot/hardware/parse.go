@@ -24,6 +24,7 @@ type rawFile struct {
 	Robot             value               `toml:"robot"`
 	Driver            value               `toml:"driver"`
 	Calibrated        value               `toml:"calibrated"`
+	Baud              value               `toml:"baud"`
 	RecalibrateDays   value               `toml:"recalibrate_after_days"`
 	EStopPowersOff    value               `toml:"estop_powers_off"`
 	LostLinkPowersOff value               `toml:"lost_link_powers_off"`
@@ -55,7 +56,7 @@ type rawOut struct {
 
 // The keys, spelled exactly: TOML's decoder doesn't tell upper case from lower.
 var (
-	fileKeys  = []string{"robot", "driver", "calibrated", "recalibrate_after_days", "estop_powers_off", "lost_link_powers_off", "joint", "output"}
+	fileKeys  = []string{"robot", "driver", "calibrated", "baud", "recalibrate_after_days", "estop_powers_off", "lost_link_powers_off", "joint", "output"}
 	jointKeys = []string{
 		"channel", "kind", "direction", "zero", "scale", "lower", "upper", "velocity", "acceleration", "jerk",
 		"pulse_min", "pulse_max", "feedback", "adc",

@@ -38,11 +38,13 @@ func TestWhatIsWrongIsRefusedByName(t *testing.T) {
 		"an unknown key":              {p, "driver =", "driver = \"mcu\"\nopt_in = true", []string{"opt_in", "not a key"}},
 		"a key in upper case":         {p, "driver =", `Driver = "mcu"`, []string{"Driver", "not a key"}},
 		"an unknown key of a joint":   {p, "channel = 0", "channel = 0\nspeed = 3", []string{"joint.pan.speed", "not a key"}},
-		"an unknown key of an output": {p, "channel = 8", "channel = 8\ninvert = true", []string{"output.lamp.invert", "not a key"}},
+		"an unknown key of an output": {p, "channel = 2", "channel = 2\ninvert = true", []string{"output.lamp.invert", "not a key"}},
 		"tomorrow":                    {p, "calibrated =", `calibrated = 2026-12-02`, []string{"calibrated", "2026-12-02 is in the future", "2026-12-01"}},
 		"a date in quotes":            {p, "calibrated =", `calibrated = "2026-11-30"`, []string{"calibrated", "a string", "2026-12-01"}},
 		"a date with a time":          {p, "calibrated =", `calibrated = 2026-11-30T00:00:00Z`, []string{"calibrated", "a time"}},
 		"no days":                     {p, "recalibrate_after_days =", `recalibrate_after_days = 0`, []string{"recalibrate_after_days", "value 0", "limit 1"}},
+		"a speed of no line":          {p, "baud =", `baud = 9601`, []string{"baud", "value 9601", "115200"}},
+		"a speed in quotes":           {p, "baud =", `baud = "115200"`, []string{"baud", "a string"}},
 		"a flag that is a number":     {p, "estop_powers_off =", `estop_powers_off = 1`, []string{"estop_powers_off", "1, an integer", "true or false"}},
 		"a flag in quotes":            {p, "lost_link_powers_off =", `lost_link_powers_off = "no"`, []string{"lost_link_powers_off", "a string"}},
 		"a channel below zero":        {p, "channel = 0", "channel = -1", []string{"joint.pan.channel", "value -1", "limit 0"}},
@@ -50,7 +52,7 @@ func TestWhatIsWrongIsRefusedByName(t *testing.T) {
 		"a channel that is a number":  {p, "channel = 0", "channel = 0.5", []string{"joint.pan.channel", "0.5, a number", "integer"}},
 		"a channel that is true":      {p, "channel = 0", "channel = true", []string{"joint.pan.channel", "true, a boolean"}},
 		"a channel twice":             {p, "channel = 1", "channel = 0", []string{"joint.tilt.channel", "channel 0", "joint.pan"}},
-		"an output's channel twice":   {p, "channel = 8", "channel = 1", []string{"output.lamp.channel", "channel 1", "joint.tilt"}},
+		"an output's channel twice":   {p, "channel = 2", "channel = 1", []string{"output.lamp.channel", "channel 1", "joint.tilt"}},
 		"no channel":                  {p, "channel = 0", "", []string{"joint.pan.channel: is missing"}},
 		"another kind":                {p, "kind =", `kind = "motor"`, []string{"joint.pan.kind", `"motor"`, "servo or stepper"}},
 		"a direction of 2":            {p, "direction = 1", "direction = 2", []string{"joint.pan.direction", "2", "1 or -1"}},
@@ -93,7 +95,7 @@ func TestWhatIsWrongIsRefusedByName(t *testing.T) {
 		"an output beyond the board":  {p, "scale = 1  ", "scale = 65536", []string{"output.lamp.scale", "value 65536", "limit 65535"}},
 		"joints as a list":            {p, "[joint.pan]", "[[joint]]", []string{"joint"}},
 		"a joint that is a number":    {p, "[joint.pan]", "[joint]\npan = 3", []string{"joint.pan", "[joint.NAME]"}},
-		"no TOML":                     {p, "robot =", "robot =", []string{":3"}},
+		"no TOML":                     {p, "robot =", "robot =", []string{"arm.toml:4", "value"}},
 		"a stepper's pulses":          {g, "feedback =", "feedback = \"steps\"\npulse_min = 544", []string{"joint.x.pulse_min", "a servo's"}},
 		"a stepper that isn't counted": {
 			g, "feedback =", `feedback = "none"`, []string{"joint.x.feedback", `"none"`, "steps"},
@@ -122,7 +124,7 @@ func TestAnErrorHasTheLineOfItsKey(t *testing.T) {
 		{"feedback =", "feedback = \"adc\"; adc"},
 		{"lower =", "lower = -9"},
 		{"direction = -1", "direction = -2"},
-		{"channel = 8", "channel = 300"},
+		{"channel = 2", "channel = 300"},
 		{"calibrated =", "calibrated = 3000-01-01"},
 	} {
 		data, line := swap(t, string(example(t, "pantilt-servo2.toml")), c.line, c.by)
@@ -132,7 +134,7 @@ func TestAnErrorHasTheLineOfItsKey(t *testing.T) {
 		require.Equal(t, robot.Errf("", "", "arm.toml:%d", line).Text, e.Where, "%s: %v", c.by, err)
 	}
 	// A key of an inline table has the line of the table, dotted keys have their own.
-	data := strings.Replace(string(example(t, "pantilt-servo2.toml")), "[output.lamp]\nchannel = 8\nscale = 1", "[output]\nlamp.channel = 8\nlamp.scale = 0", 1)
+	data := strings.Replace(string(example(t, "pantilt-servo2.toml")), "[output.lamp]\nchannel = 2     # outputs come after the joints: the LED, a relay, a PWM\nscale = 1", "[output]\nlamp.channel = 8\nlamp.scale = 0", 1)
 	before, _, ok := strings.Cut(data, "lamp.scale")
 	require.True(t, ok)
 	_, err := hardware.Parse("arm.toml", []byte(data), m, noon)
