@@ -1,0 +1,353 @@
+package mcu
+
+import (
+	"context"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/tau-robot/tau/drivers/mcu/wire"
+	"github.com/tau-robot/tau/robot"
+)
+
+const (
+	// switchRoom is the largest distance, rad, between a switch and the joint's limit
+	// behind it for which a search may begin with the switch closed; switchRoomM for
+	// sliding joints, m.
+	switchRoom  = 0.02
+	switchRoomM = 5e-3
+	// gentle is the part of the joints' limits that ways keep to that aren't a motion's
+	// own: to its start, back to a switch, to where a blocked joint is.
+	gentle = 0.25
+	// same is the difference, in units of the wire, that is none: what the first piece
+	// of a motion makes good unnoticed.
+	same = 16
+)
+
+func refused(err error) (robot.Outcome, error) {
+	return robot.Outcome{Status: robot.OutcomeRefused}, err
+}
+
+// Execute streams exactly the pieces of the motion's trajectory to the board. See
+// robot.Backend; it takes the whole of it. A motion that starts within StartTolerance of
+// where the robot is but not at the setpoints is led there first, gently. A search goes
+// back to its switch once it has found it. After a DEVIATION the setpoints go to where
+// the joints are measured, if that is as near as the fault explains, so that nothing
+// presses on; measured farther away, they stay. Grips are NOT_SUPPORTED: nothing measures
+// an effort. It blocks until the robot is at rest, and for at most 15 s after its end
+// was asked for.
+func (r *Robot) Execute(ctx context.Context, m robot.Motion, progress func(robot.Progress)) (robot.Outcome, error) {
+	if err := r.admissible(&m); err != nil {
+		return refused(err)
+	}
+	approved, err := r.cut(m.Trajectory)
+	if err != nil {
+		return refused(err)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return refused(robot.Errf(robot.CodeCancelled, m.ID, "cancelled before it began: %w", err))
+	}
+	r.fresh(ctx)
+	r.mu.Lock()
+	x, l, err := r.beginMotion(&m, approved)
+	r.mu.Unlock()
+	if err != nil {
+		return refused(err)
+	}
+	run := r.run
+	defer r.finish(run)
+	r.follow(ctx, l, x, m.ID, progress)
+	first := x
+	if next := r.after(&m, x); next != nil {
+		r.follow(ctx, l, next, m.ID, progress)
+		x = next
+	}
+	return r.outcome(&m, first, x, progress)
+}
+
+// admissible is everything about a motion that needs no look at the robot.
+func (r *Robot) admissible(m *robot.Motion) error {
+	if err := m.Validate(r.info.Joints, r.info.Limits); err != nil {
+		return err
+	}
+	if m.Grip != nil {
+		return robot.Errf(robot.CodeNotSupported, "grip", "nothing measures an effort: a grip would only be a hope")
+	}
+	s := m.Seek
+	if s == nil {
+		return nil
+	}
+	a, ref := &r.axes[s.Joint], r.opts.Model.Reference(s.Joint)
+	switch name := a.hw.Name; {
+	case ref == nil:
+		return robot.Errf(robot.CodeNotSupported, name, "%s has no reference switch", name)
+	case s.Direction != ref.Direction:
+		return robot.Errf(robot.CodeInvalidArgument, "seek.direction", "the switch of %s is in the direction %+g, not %+g", name, ref.Direction, s.Direction)
+	case s.Switch != ref.Switch:
+		return robot.LimitErr(robot.CodeInvalidArgument, "seek.switch", s.Switch, ref.Switch, a.unit, "the switch of "+name+" is elsewhere")
+	case s.Speed > ref.Speed:
+		return robot.LimitErr(robot.CodeSpeedLimit, name, s.Speed, ref.Speed, a.unit+"/s", "the search is faster than this joint's may be")
+	case s.Travel > ref.Travel:
+		return robot.LimitErr(robot.CodeInvalidArgument, "seek.travel", s.Travel, ref.Travel, a.unit, "the search is longer than that of "+name+" may be")
+	}
+	return nil
+}
+
+// admit says why nothing may be actuated now; Robot.mu is held.
+func (r *Robot) admit(epoch uint64) error {
+	if err := r.reachable(); err != nil {
+		return err
+	}
+	switch {
+	case r.run != nil:
+		return robot.Errf(robot.CodeBusy, "mcu", "another motion or command is running")
+	case r.estopped:
+		return robot.Errf(robot.CodeEStopped, "mcu", "the e-stop is latched; only estop_reset clears it")
+	case epoch != r.epoch:
+		return robot.Errf(robot.CodeStopped, "mcu", "prepared in stop epoch %d, it is %d now: a stop came between", epoch, r.epoch)
+	case len(r.faults) > 0:
+		f := &r.faults[0]
+		return robot.Errf(f.Code, f.Where, "a fault is latched until estop_reset: %s", f.Text)
+	}
+	_, err := r.state()
+	return err
+}
+
+// begin takes the robot for one run; Robot.mu is held.
+func (r *Robot) begin(epoch uint64) *run {
+	r.run = &run{epoch: epoch, done: make(chan struct{})}
+	return r.run
+}
+
+// finish gives the robot back.
+func (r *Robot) finish(x *run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.run == x {
+		r.run, r.leg = nil, nil
+	}
+	close(x.done)
+	r.broadcast()
+}
+
+// beginMotion holds a motion against the robot as it is, and takes it; Robot.mu is held.
+func (r *Robot) beginMotion(m *robot.Motion, approved []piece) (*leg, *link, error) {
+	if err := r.admit(m.Epoch); err != nil {
+		return nil, nil, err
+	}
+	if !r.enabled() {
+		return nil, nil, robot.Errf(robot.CodeNotEnabled, "mcu", "torque is off")
+	}
+	if !r.heeded() {
+		return nil, nil, robot.Errf(robot.CodeLinkTimeout, "mcu", "the board hasn't answered the last stop yet")
+	}
+	if err := r.referenced(m); err != nil {
+		return nil, nil, err
+	}
+	if err := r.atStart(m); err != nil {
+		return nil, nil, err
+	}
+	lead, err := r.leadTo(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.begin(m.Epoch)
+	x := r.newLeg(m.Epoch, lead, approved)
+	x.bounds = m.MaxDeviation
+	if m.Seek != nil {
+		x.seek = m.Seek.Joint
+	}
+	return x, r.link, nil
+}
+
+// referenced refuses a motion while it isn't known where the joints are; Robot.mu is held.
+func (r *Robot) referenced(m *robot.Motion) error {
+	if m.Seek == nil {
+		var names []string
+		for i := range r.axes {
+			if r.unknown(i) {
+				names = append(names, r.axes[i].hw.Name)
+			}
+		}
+		if names == nil {
+			return nil
+		}
+		return robot.Errf(robot.CodeNotCalibrated, names[0], "it isn't known where %s is until the reference switch is found, or a person says it", strings.Join(names, ", "))
+	}
+	a := &r.axes[m.Seek.Joint]
+	input := r.board.channels[a.hw.Channel].Switch
+	if r.status.Inputs&(1<<input) == 0 {
+		return nil
+	}
+	room, behind := switchRoom, m.Seek.Switch-a.limits.Lower
+	if a.unit == "m" {
+		room = switchRoomM
+	}
+	if m.Seek.Direction > 0 {
+		behind = a.limits.Upper - m.Seek.Switch
+	}
+	if behind <= room {
+		return nil
+	}
+	return robot.LimitErr(robot.CodeNotCalibrated, a.hw.Name, behind, room, a.unit,
+		"the switch of "+a.hw.Name+" is closed already, and so much lies behind it that this doesn't say where the joint is; move it off the switch by hand")
+}
+
+// atStart compares where the robot is with a trajectory's start: measured, or, of a
+// joint that nothing measures, its setpoint; Robot.mu is held.
+func (r *Robot) atStart(m *robot.Motion) error {
+	for i, q := range m.Trajectory.Segments[0].Q {
+		a := &r.axes[i]
+		at, text := r.setpoint(i), "the joint's setpoint isn't where the motion starts"
+		if !r.open[i] {
+			at, text = r.measured.latest()[i], "the joint isn't where the motion starts"
+		}
+		if d := math.Abs(at - q); !(d <= m.StartTolerance[i]) {
+			return &robot.Error{
+				Code: robot.CodeStartMoved, Where: a.hw.Name, Text: text,
+				Value: &robot.Quantity{Name: "difference", Value: d, Unit: a.unit},
+				Limit: &robot.Quantity{Value: m.StartTolerance[i], Unit: a.unit},
+			}
+		}
+		if d, most := math.Abs(r.setpoint(i)-q), m.StartTolerance[i]+m.MaxDeviation[i]; !(d <= most) {
+			return &robot.Error{
+				Code: robot.CodeStartMoved, Where: a.hw.Name, Text: "the joint is held elsewhere than where the motion starts",
+				Value: &robot.Quantity{Name: "difference", Value: d, Unit: a.unit},
+				Limit: &robot.Quantity{Value: most, Unit: a.unit},
+			}
+		}
+	}
+	return nil
+}
+
+// leadTo is the way from the setpoints to a motion's start, nil if there is none to go;
+// Robot.mu is held.
+func (r *Robot) leadTo(m *robot.Motion) ([]piece, error) {
+	start := m.Trajectory.Segments[0].Q
+	from := make([]float64, len(start))
+	for i, q := range start {
+		from[i] = r.setpoint(i)
+		if d := r.axes[i].wire(q) - r.status.Setpoints[r.axes[i].hw.Channel]; d >= -same && d <= same {
+			from[i] = q
+		}
+	}
+	return r.wayTo(from, start, -1, 0)
+}
+
+// newLeg makes the leg that the board goes next, of these pieces; Robot.mu is held.
+func (r *Robot) newLeg(epoch uint64, lead, pieces []piece) *leg {
+	if r.motions++; r.motions == 0 || r.motions == r.status.Motion {
+		r.motions++ // 0 is no motion, and the board's last one another host's
+	}
+	x := &leg{
+		r: r, id: r.motions, epoch: epoch, stops: r.stops, seek: -1,
+		pieces: append(lead[:len(lead):len(lead)], pieces...),
+		max:    make([]float64, len(r.axes)), outside: make([]bool, len(r.axes)),
+		done: make(chan struct{}),
+	}
+	for _, p := range lead {
+		x.lead += uint32(p.ticks)
+	}
+	for _, p := range x.pieces {
+		x.total += uint32(p.ticks)
+	}
+	for i := range x.max {
+		x.max[i], x.outside[i] = math.NaN(), true
+	}
+	r.leg = x
+	return x
+}
+
+// follow has a leg begun and waits for its end, calling progress on the way.
+func (r *Robot) follow(ctx context.Context, l *link, x *leg, id string, progress func(robot.Progress)) {
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		r.start(l, x)
+	}()
+	defer func() {
+		r.mu.Lock()
+		if !x.over { // progress panicked: nobody follows what moves any more
+			x.fail(robot.Errf(robot.CodeInternal, "mcu", "whoever followed the motion panicked"))
+		}
+		r.mu.Unlock()
+		<-x.done
+		<-started
+	}()
+	ended := ctx.Done()
+	for {
+		r.mu.Lock()
+		reports, over, changed := x.reports, x.over, r.changed
+		x.reports = nil
+		r.mu.Unlock()
+		for i := range reports {
+			if progress != nil {
+				progress(reports[i])
+			}
+		}
+		if over && len(reports) == 0 {
+			return
+		}
+		if over {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ended:
+			ended = nil
+			r.mu.Lock()
+			x.end(byCancel, robot.Errf(robot.CodeCancelled, id, "cancelled: %w", context.Cause(ctx)))
+			if x.flows {
+				r.queueStop(l, wire.StopControlled)
+			}
+			r.mu.Unlock()
+		}
+	}
+}
+
+// start begins a leg on the board: BEGIN, as many pieces as it takes ahead, GO.
+func (r *Robot) start(l *link, x *leg) {
+	wanted := func() bool { return !x.over && x.why == toItsEnd }
+	seek := byte(wire.NoSeek)
+	if x.seek >= 0 {
+		seek = byte(r.axes[x.seek].hw.Channel)
+	}
+	begin := command(wire.TypeBegin, wire.Begin{Motion: x.id, Stops: x.stops, Seek: seek})
+	begin.bound, begin.epoch, begin.still = true, x.epoch, wanted
+	begin.acked = func() { x.flows = true }
+	if !r.said(l, x, begin) {
+		return
+	}
+	over := false
+	_ = r.await(context.Background(), func() bool { over = x.over; return x.primed || x.over })
+	if over {
+		return
+	}
+	goes := command(wire.TypeGo, wire.Go{Motion: x.id})
+	goes.bound, goes.epoch, goes.still = true, x.epoch, wanted
+	goes.picked = func() { x.going, x.wentAt = true, time.Now() }
+	r.said(l, x, goes)
+}
+
+// said has a frame of a leg written, and ends the leg where it isn't carried out.
+func (r *Robot) said(l *link, x *leg, q *request) bool {
+	err := r.ask(l, q)
+	if err == nil {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := asError(err)
+	switch {
+	case x.over, x.moved: // the answer was lost, and STATUS has given it
+	case q.code != wire.CodeOK:
+		x.going = false // it was refused: nothing moves
+		x.end(byFault, e)
+		x.finish(true) // or it was to be ended already
+	case x.going:
+		x.fail(e)
+	default:
+		x.end(byFault, e)
+	}
+	return false
+}
