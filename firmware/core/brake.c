@@ -8,12 +8,41 @@
  * so that its product with a ramp fits in 32 bits. */
 #define MAX_A (INT32_C(1) << 29)
 
-/* Rounded down. */
+void brake_limits(struct limits *l)
+{
+	uint32_t a = (uint32_t)l->a;
+
+	l->farthest = (uint16_t)(piece_fastest(l->v) >> 8);
+	/* a is m · 2^scale, and m has 16 bits. */
+	l->scale = 0;
+	while (a >= 0x10000) {
+		a >>= 1;
+		l->scale++;
+	}
+	while (a < 0x8000) {
+		a <<= 1;
+		l->scale--;
+	}
+	a = UINT32_C(0x80000000) / a;
+	l->inverse = (uint16_t)(a > 0xFFFF ? 0xFFFF : a);
+}
+
+/* The time that a joint takes to stop from v at its a, in 1/256 ms. */
+static uint32_t stopping(int32_t v, const struct limits *l)
+{
+	uint32_t x = magnitude(v) << 8;
+	int8_t shift = (int8_t)(l->scale + 7);
+
+	x = (x >> 16) * l->inverse + (((x & 0xFFFF) * l->inverse) >> 16);
+	return shift < 0 ? x << -shift : x >> shift;
+}
+
+/* Rounded down; x is less than 2^20, since a ramp is. */
 static uint16_t root(uint32_t x)
 {
 	uint16_t r = 0;
 
-	for (uint16_t step = 0x8000; step != 0; step >>= 1) {
+	for (uint16_t step = 0x200; step != 0; step >>= 1) {
 		uint16_t more = (uint16_t)(r | step);
 
 		if ((uint32_t)more * more <= x) {
@@ -37,52 +66,38 @@ static int32_t after_ramp(const struct brake_joint *b, uint16_t r, const struct 
 /* S for this R before it is held to R: the ticks that the slowest to stop needs at A. */
 static uint16_t shortest(const struct brake_joint *b, uint16_t r)
 {
-	uint16_t s = 0;
+	uint32_t most = 0;
 
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		const struct limits *l = &core.joint[j].limits;
-		uint32_t w = magnitude(after_ramp(&b[j], r, l)) << 8;
-		uint32_t need = w / (uint32_t)l->a;
+		uint32_t s = stopping(after_ramp(&b[j], r, l), l);
 
-		if (need * (uint32_t)l->a != w) {
-			need++;
-		}
-		if (need > s) {
-			s = (uint16_t)need;
+		if (s > most) {
+			most = s;
 		}
 	}
-	return s;
+	return (uint16_t)((most + 255) >> 8);
 }
 
-/* The joint of the largest |v| / A. */
-static uint8_t leading(const struct brake_joint *b)
+/* R0: the ramp, unless the leading joint (that of the largest |v|/A) slows down already. */
+static uint16_t longest(const struct brake_joint *lead, uint16_t ramp)
 {
-	uint8_t best = 0;
+	uint32_t v = magnitude(lead->v), a = magnitude(lead->a);
 
-	for (uint8_t j = 1; j < core.board->joints; j++) {
-		if ((uint64_t)magnitude(b[j].v) * (uint32_t)core.joint[best].limits.a >
-		    (uint64_t)magnitude(b[best].v) * (uint32_t)core.joint[j].limits.a) {
-			best = j;
-		}
+	if (v == 0 || a == 0 || (lead->v < 0) == (lead->a < 0)) {
+		return ramp;
 	}
-	return best;
-}
+	uint32_t cap = (v << 8) / (a + (a >> 1) + (a & 1)); /* 2·|v| / (3·|a|) */
 
-/* |v|·ramp / A in ms², where v is braked from within a ramp or so. */
-static uint32_t triangle(uint32_t v, uint32_t a, uint16_t ramp)
-{
-	v <<= 8;
-	while (v >= (UINT32_C(1) << 22)) {
-		v >>= 1;
-		a >>= 1;
-	}
-	return a == 0 ? UINT32_MAX : v * ramp / a;
+	return cap >= ramp ? ramp : cap == 0 ? 1 : (uint16_t)cap;
 }
 
 struct brake brake_plan(struct brake_joint *b)
 {
 	struct brake p;
 	uint16_t ramp = 1;
+	uint32_t slowest = 0;
+	uint8_t lead = 0;
 
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		const struct limits *l = &core.joint[j].limits;
@@ -92,22 +107,20 @@ struct brake brake_plan(struct brake_joint *b)
 		if (l->ramp > ramp) {
 			ramp = l->ramp;
 		}
-	}
-	uint8_t lead = leading(b);
-	uint32_t v = magnitude(b[lead].v), a = magnitude(b[lead].a);
+		uint32_t s = stopping(b[j].v, l);
 
-	p.r = ramp;
-	if (b[lead].v != 0 && b[lead].a != 0 && (b[lead].v < 0) != (b[lead].a < 0)) {
-		uint32_t cap = (v << 8) / (a + (a >> 1) + (a & 1)); /* 2·|v| / (3·|a|) */
-
-		if (cap < p.r) {
-			p.r = (uint16_t)(cap > 0 ? cap : 1);
+		if (s > slowest) {
+			slowest = s;
+			lead = j;
 		}
 	}
+	p.r = longest(&b[lead], ramp);
+
 	uint16_t s = shortest(b, p.r);
 
 	if (s <= p.r && p.r > 1) {
-		uint16_t r = root(triangle(v, (uint32_t)core.joint[lead].limits.a, ramp));
+		/* |v|·ramp/A of the leading joint. Where it isn't slow, it doesn't matter. */
+		uint16_t r = slowest < UINT32_C(256) * RAMP_MS ? root(slowest * ramp >> 8) : p.r;
 
 		if (r < p.r) {
 			p.r = r > 0 ? r : 1;
@@ -150,30 +163,35 @@ int32_t brake_way(const struct brake *p, const struct brake_joint *b, const stru
 void brake_begin(void)
 {
 	struct brake_joint b[TAU_JOINTS];
+	uint8_t ticks = (uint8_t)core.ticks, tick = (uint8_t)core.tick;
+	uint16_t inverse = ticks == 0 ? 0 : piece_inverse(ticks);
 
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		const struct way *w = &core.joint[j].way;
 
-		b[j].v = 0;
-		b[j].a = 0;
-		if (core.ticks != 0) {
-			b[j] = piece_moves(w->q1 - w->q0, w->v0, w->v1, (uint8_t)core.tick,
-					   (uint8_t)core.ticks);
+		if (ticks == 0) { /* the motion's first tick wasn't made */
+			b[j].v = 0;
+			b[j].a = 0;
+		} else if (tick < ticks) {
+			b[j] = piece_mid(w->q1 - w->q0, w->v0, w->v1, tick, ticks, inverse);
+		} else {
+			b[j] = piece_end(w->q1 - w->q0, w->v0, w->v1, ticks, inverse);
 		}
 	}
 	struct brake p = brake_plan(b);
 
+	queue_empty();
+
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		struct joint *joint = &core.joint[j];
-		int32_t w = after_ramp(&b[j], p.r, &joint->limits);
+		int32_t w = after_ramp(&b[j], p.r, &joint->limits), v2 = scale16(p.half, w);
 
-		joint->v2 = scale16(p.half, w);
 		joint->way.q0 = joint->q;
 		joint->way.v0 = b[j].v;
-		joint->way.q1 = joint->q + first(p.r, b[j].v, w, joint->v2);
-		joint->way.v1 = w - joint->v2;
+		joint->way.q1 = joint->q + first(p.r, b[j].v, w, v2);
+		joint->way.v1 = w - v2;
+		core.store.v2[j] = v2;
 	}
-	queue_empty();
 	core.brake_r = p.r;
 	core.brake_c = p.c;
 	core.stretch = 0;
@@ -193,7 +211,7 @@ bool brake_next(void)
 	}
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		struct way *w = &core.joint[j].way;
-		int32_t v2 = core.joint[j].v2;
+		int32_t v2 = core.store.v2[j];
 
 		w->q0 = w->q1;
 		w->v0 = w->v1;

@@ -105,6 +105,10 @@ struct limits {
 	int32_t a;            /* 1/65536 position unit per ms² */
 	uint16_t ramp;        /* ms */
 	uint8_t flags;
+	uint16_t farthest;    /* position units that one tick may go: the v of the speed check */
+	/* 1/a, for what is reckoned often: 2^31/a is about inverse · 2^-scale, with 16 bits. */
+	uint16_t inverse;
+	int8_t scale;
 };
 
 /* One joint's way through the running piece, or through a stretch of the brake. */
@@ -117,7 +121,6 @@ struct joint {
 	struct limits limits;
 	int32_t q; /* the present setpoint */
 	struct way way;
-	int32_t v2; /* in a brake: the velocity where its last stretch begins */
 };
 
 /* A joint's part in a brake. */
@@ -194,8 +197,15 @@ struct core {
 	uint8_t stretch; /* of the brake: 0, 1, 2 */
 	uint16_t brake_r, brake_c;
 
-	uint8_t queue[TAU_QUEUE];
+	/* A brake has no pieces, and keeps there the joints' velocities where its last stretch
+	 * begins. */
+	union {
+		uint8_t queue[TAU_QUEUE];
+		int32_t v2[TAU_JOINTS];
+	} store;
 };
+
+_Static_assert(TAU_QUEUE >= 4 * TAU_JOINTS, "a brake finds no room in the queue");
 
 extern struct core core;
 
@@ -249,12 +259,17 @@ void piece_begin(uint16_t ticks);
 void piece_step(void);
 /* Where the joint is at the present tick. */
 int32_t piece_at(const struct way *w);
-/* Its velocity and acceleration t ticks into a piece of so many (at most PIECE_TICKS). */
-struct brake_joint piece_moves(int32_t way, int32_t v0, int32_t v1, uint8_t t, uint8_t ticks);
-/* The fastest that a joint may be told to go: a tenth and a bit above v. */
+/* A joint's velocity and acceleration where a piece of so many ticks (at most PIECE_TICKS)
+ * ends, or t ticks into it. inverse is piece_inverse(ticks). */
+struct brake_joint piece_end(int32_t way, int32_t v0, int32_t v1, uint8_t ticks, uint16_t inverse);
+struct brake_joint piece_mid(int32_t way, int32_t v0, int32_t v1, uint8_t t, uint8_t ticks, uint16_t inverse);
+uint16_t piece_inverse(uint8_t ticks);
+/* The fastest that a joint may be told to go: an eighth and what rounding makes above v. */
 int32_t piece_fastest(int32_t v);
 
 /* brake.c */
+/* Reckons what limits keep beside what CONFIGURE says. */
+void brake_limits(struct limits *l);
 /* Reckons the brake from the joints' v and a, which it holds to their limits. */
 struct brake brake_plan(struct brake_joint *b);
 /* How far a joint goes in it: all of it. */

@@ -27,9 +27,9 @@ uint8_t motion_switches(void)
 	return joints;
 }
 
+/* q is within the joint's limits. */
 static void tell(uint8_t joint, int32_t q)
 {
-	q = motion_clamp(joint, q);
 	if (q != core.joint[joint].q) {
 		core.joint[joint].q = q;
 		core.board->setpoint(joint, q);
@@ -92,13 +92,16 @@ static uint8_t move(uint8_t edges, uint8_t *channel)
 	piece_step();
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		const struct joint *joint = &core.joint[j];
-		int32_t q = piece_at(&joint->way), way = q - joint->q, over = q - motion_clamp(j, q);
+		int32_t q = piece_at(&joint->way), way = q - joint->q;
 		uint8_t fault = NONE;
 
-		next[j] = q;
+		next[j] = motion_clamp(j, q);
+
+		int32_t over = q - next[j];
+
 		if (over > ROUNDING || over < -ROUNDING) {
 			fault = LIMIT;
-		} else if (magnitude(way) > (uint32_t)piece_fastest(joint->limits.v) >> 8) {
+		} else if (magnitude(way) > joint->limits.farthest) {
 			fault = SPEED;
 		} else if ((edges & bit(j)) != 0) {
 			learn(j);
@@ -124,7 +127,7 @@ static void brake(void)
 {
 	piece_step();
 	for (uint8_t j = 0; j < core.board->joints; j++) {
-		tell(j, piece_at(&core.joint[j].way));
+		tell(j, motion_clamp(j, piece_at(&core.joint[j].way)));
 	}
 	if (core.tick == core.ticks && !brake_next()) {
 		safety_rest();

@@ -49,36 +49,63 @@ int32_t piece_at(const struct way *w)
 	return w->q0 + scale16(core.u, q);
 }
 
-/* v / ticks, with what 65536 / ticks lost: 0.1 %, which is nothing to a brake. */
-static int32_t over(int32_t v, uint8_t ticks, uint16_t inverse)
+/* 65536/ticks as piece_end and piece_mid want it: where they need no division, there is
+ * none to be done. What it loses (0.1 %) is nothing to a brake. */
+uint16_t piece_inverse(uint8_t ticks)
 {
-	return ticks == 1 ? v : scale16(inverse, v);
+	return (uint16_t)(ticks == 1 ? 0 : UINT32_C(65536) / ticks);
 }
 
-struct brake_joint piece_moves(int32_t way, int32_t v0, int32_t v1, uint8_t t, uint8_t ticks)
+static int32_t over(int32_t v, uint16_t inverse)
+{
+	return inverse == 0 ? v : scale16(inverse, v);
+}
+
+/* 256 · E: by how much the piece's way is less than the one at its mean velocity. */
+static int32_t bend(int32_t way, int32_t v0, int32_t v1, uint8_t ticks)
+{
+	return ((v0 + v1) * ticks >> 1) - way * 256;
+}
+
+/* By how much the acceleration at a piece's end is above its mean, 6·E/T². */
+static int32_t rise(int32_t e, uint16_t inverse)
+{
+	/* Positions are whole, which alone can make one unit of E; what is left is real. */
+	if (e > 256) {
+		e -= 256;
+	} else if (e < -256) {
+		e += 256;
+	} else {
+		return 0;
+	}
+	e = over(hold(e, INT32_C(1) << 22) * 256, inverse);
+	return over(hold(e, INT32_C(1) << 27) * 6, inverse);
+}
+
+static int32_t mean(int32_t dv, uint16_t inverse)
+{
+	return over(hold(dv, INT32_C(1) << 22) * 256, inverse);
+}
+
+struct brake_joint piece_end(int32_t way, int32_t v0, int32_t v1, uint8_t ticks, uint16_t inverse)
 {
 	struct brake_joint at;
-	uint16_t inverse = (uint16_t)(ticks == 1 ? 0 : UINT32_C(65536) / ticks);
-	int32_t dv = v1 - v0;
-	/* 256 · E: by how much the piece's way is less than the one at mean velocity. */
-	int32_t e = ((v0 + v1) * ticks >> 1) - way * 256;
-	int32_t bent = hold(over(hold(e, INT32_C(1) << 26), ticks, inverse), INT32_C(1) << 27) * 6;
-	/* Positions are whole, which alone can make one unit of E; what is left is real. */
-	int32_t sure = e > 256 ? e - 256 : e < -256 ? e + 256 : 0;
-	int32_t mean = over(hold(dv, INT32_C(1) << 22) * 256, ticks, inverse);
-	int32_t rise = hold(over(hold(sure, INT32_C(1) << 22) * 256, ticks, inverse), INT32_C(1) << 27);
 
-	rise = over(rise * 6, ticks, inverse);
-	if (t >= ticks) {
-		at.v = v1;
-		at.a = mean + rise;
-		return at;
-	}
+	at.v = v1;
+	at.a = mean(v1 - v0, inverse) + rise(bend(way, v0, v1, ticks), inverse);
+	return at;
+}
+
+struct brake_joint piece_mid(int32_t way, int32_t v0, int32_t v1, uint8_t t, uint8_t ticks, uint16_t inverse)
+{
+	struct brake_joint at;
+	int32_t e = bend(way, v0, v1, ticks), up = rise(e, inverse);
 	uint16_t u = (uint16_t)(UINT32_C(65536) * t / ticks);
 	uint16_t arch = (uint16_t)(u - (((uint32_t)u * u) >> 16)); /* u · (1 − u) */
 
-	at.v = v0 + scale16(u, dv) - scale16(arch, bent);
-	at.a = mean + 2 * scale16(u, rise) - rise;
+	e = hold(over(hold(e, INT32_C(1) << 26), inverse), INT32_C(1) << 27) * 6;
+	at.v = v0 + scale16(u, v1 - v0) - scale16(arch, e);
+	at.a = mean(v1 - v0, inverse) + 2 * scale16(u, up) - up;
 	return at;
 }
 

@@ -18,7 +18,7 @@ static uint8_t *slot(uint8_t nth)
 	if (i >= core.slots) {
 		i = (uint8_t)(i - core.slots);
 	}
-	return core.queue + (uint16_t)i * queue_piece_size();
+	return core.store.queue + (uint16_t)i * queue_piece_size();
 }
 
 uint16_t queue_free(void)
@@ -114,12 +114,13 @@ static uint8_t check_room(uint8_t ticks, uint8_t *joint)
 {
 	struct brake_joint b[TAU_JOINTS];
 	const uint8_t *p = slot(core.held) + PIECE_HEAD;
+	uint16_t inverse = piece_inverse(ticks);
 
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		int32_t q0, v0;
 
 		tail(j, &q0, &v0);
-		b[j] = piece_moves(get_i32(p) - q0, v0, get_i24(p + 4), ticks, ticks);
+		b[j] = piece_end(get_i32(p) - q0, v0, get_i24(p + 4), ticks, inverse);
 		p += PIECE_JOINT;
 	}
 	struct brake plan = brake_plan(b);

@@ -59,6 +59,7 @@ uint8_t setup_configure(const uint8_t *p)
 	l->a = (int32_t)a;
 	l->ramp = ramp;
 	l->flags = flags;
+	brake_limits(l);
 	core.configured |= bit(joint);
 	return CODE_OK;
 }

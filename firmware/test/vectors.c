@@ -247,6 +247,7 @@ static void brake(const struct vector *v)
 	l->a = (int32_t)vectors_number(v->word[4]);
 	l->ramp = (uint16_t)vectors_number(v->word[5]);
 	l->v = MAX_V;
+	brake_limits(l);
 	for (int i = 0; i < 3; i++) {
 		plan.ends[j][i] = (int32_t)vectors_number(v->word[6 + i]);
 	}
