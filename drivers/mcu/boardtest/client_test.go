@@ -1,0 +1,159 @@
+package boardtest
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tau-robot/tau/drivers/mcu/wire"
+)
+
+// heartbeat is the period that PROTOCOL.md asks of a host.
+const heartbeat = 50 * time.Millisecond
+
+// A client is a host that speaks the protocol as far as these tests need it.
+type client struct {
+	*line
+	frames chan wire.Frame
+	end    chan struct{}
+	done   sync.WaitGroup
+
+	mu  sync.Mutex // of the line's writing
+	seq byte
+
+	status wire.Status // the last
+}
+
+type message interface {
+	Append(dst []byte, seq byte) ([]byte, error)
+}
+
+// talk opens the board's line and greets it.
+func talk(t testing.TB, b *Board) (*client, wire.HelloReply) {
+	t.Helper()
+	c := &client{line: open(t, b.Path()), frames: make(chan wire.Frame, 4096), end: make(chan struct{})}
+	c.done.Add(1)
+	go c.receive()
+	t.Cleanup(func() {
+		close(c.end)
+		_ = c.f.Close()
+		c.done.Wait()
+	})
+	c.write("\x00")
+	c.send(wire.Hello{Version: wire.Version, Nonce: 7})
+	var reply wire.HelloReply
+	require.NoError(t, reply.Parse(c.next(wire.TypeHelloReply).Payload))
+	c.done.Add(1)
+	go c.beat()
+	return c, reply
+}
+
+func (c *client) receive() {
+	defer c.done.Done()
+	var d wire.Decoder
+	p := make([]byte, 256)
+	for {
+		n, err := c.f.Read(p)
+		if err != nil {
+			close(c.frames)
+			return
+		}
+		for rest := p[:n]; len(rest) > 0; {
+			m, f, ok := d.Next(rest)
+			rest = rest[m:]
+			if ok {
+				f.Payload = slices.Clone(f.Payload)
+				select {
+				case c.frames <- f:
+				case <-c.end:
+					return
+				}
+			}
+		}
+	}
+}
+
+// beat sends heartbeats until the line ends.
+func (c *client) beat() {
+	defer c.done.Done()
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			c.put(wire.Heartbeat{})
+		case <-c.end:
+			return
+		}
+	}
+}
+
+func (c *client) put(m message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, hello := m.(wire.Hello); hello {
+		c.seq = 0
+	}
+	p, err := m.Append(nil, c.seq)
+	if err != nil {
+		panic(err) // a test's own mistake
+	}
+	c.seq++
+	_, _ = c.f.Write(p) // a line that is gone shows where answers are missing
+}
+
+func (c *client) send(m message) { c.put(m) }
+
+// next returns the next frame of a type.
+func (c *client) next(want wire.Type) wire.Frame {
+	c.t.Helper()
+	limit := time.NewTimer(waitLimit)
+	defer limit.Stop()
+	for {
+		select {
+		case f, ok := <-c.frames:
+			require.True(c.t, ok, "the line ended before %v", want)
+			if f.Type == wire.TypeStatus {
+				require.NoError(c.t, c.status.Parse(f.Payload))
+			}
+			if f.Type == want {
+				return f
+			}
+		case <-limit.C:
+			require.Fail(c.t, "no answer", "%v", want)
+		}
+	}
+}
+
+// do sends what is answered by an ACK, which has to say OK.
+func (c *client) do(m message) {
+	c.t.Helper()
+	c.send(m)
+	for {
+		var a wire.Ack
+		require.NoError(c.t, a.Parse(c.next(wire.TypeAck).Payload))
+		if a.Type == wire.TypeSegment {
+			continue // refused; a motion that goes wrong shows in STATUS
+		}
+		require.Equal(c.t, wire.CodeOK, a.Code, "%T", m)
+		return
+	}
+}
+
+// until waits for a STATUS that cond is true of.
+func (c *client) until(what string, cond func(wire.Status) bool) wire.Status {
+	c.t.Helper()
+	limit := time.Now().Add(waitLimit)
+	for {
+		c.next(wire.TypeStatus)
+		if cond(c.status) {
+			s := c.status
+			s.Setpoints = slices.Clone(s.Setpoints) // Parse uses them again
+			return s
+		}
+		require.True(c.t, time.Now().Before(limit), "%s didn't come: %+v", what, c.status)
+	}
+}
