@@ -22,6 +22,13 @@ import (
 // that needs a few milliseconds to discharge.
 const resetPulse = 50 * time.Millisecond
 
+// A lock whose holder isn't there is tried for this long: a process that was just killed,
+// or that forked and is about to execute something else, gives it back by itself.
+const (
+	lockTries = 10
+	lockRetry = 5 * time.Millisecond
+)
+
 // openDevice opens the device and takes it. What the path is was looked at before it
 // is opened: opening a watchdog device starts it, and opening a port raises DTR.
 func openDevice(path, where string, expect identity) (*os.File, identity, error) {
@@ -66,6 +73,12 @@ func openDevice(path, where string, expect identity) (*os.File, identity, error)
 	return f, id, nil
 }
 
+// release gives the lock back before f is closed: a child of this process that has been
+// forked and hasn't executed its program yet has the descriptor too.
+func release(f *os.File) error {
+	return control(f, func(fd int) error { return unix.Flock(fd, unix.LOCK_UN) })
+}
+
 func statOf(path string) (unix.Stat_t, error) {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
@@ -91,7 +104,6 @@ func serialDevice(st unix.Stat_t, where string) error {
 
 // take takes the device for this process alone, or says who has it.
 func take(f *os.File, st unix.Stat_t, where string) error {
-	const tries = 3 // a holder that ends while it is looked for
 	for try := 1; ; try++ {
 		err := control(f, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
 		if err == nil {
@@ -101,16 +113,17 @@ func take(f *os.File, st unix.Stat_t, where string) error {
 			return robot.Errf(robot.CodeInvalidArgument, where, "it can't be locked: %w", err)
 		}
 		h, known := lockHolder(st)
-		if known || try == tries {
+		if known || try == lockTries {
 			return busy(where, h, known)
 		}
+		time.Sleep(lockRetry) // it ended while it was looked for, or is ending
 	}
 	if pseudo(st) {
 		// Who made a pseudo-terminal has its own end open, and a mark of TIOCEXCL would
 		// outlive us on it. The lock alone has to do.
 		return nil
 	}
-	if hs := openers(uint64(st.Rdev), os.Getpid()); len(hs) > 0 {
+	if hs := openers(st, os.Getpid()); len(hs) > 0 {
 		return busy(where, hs[0], true)
 	}
 	if exclusive(f) {
@@ -141,7 +154,7 @@ func cantOpen(path, where string, err error) error {
 		return robot.Errf(robot.CodeDisconnected, where, "%s: %w", permission(path), err)
 	case errors.Is(err, unix.EBUSY):
 		if st, e := statOf(path); e == nil {
-			if hs := openers(uint64(st.Rdev), os.Getpid()); len(hs) > 0 {
+			if hs := openers(st, os.Getpid()); len(hs) > 0 {
 				return busy(where, hs[0], true)
 			}
 		}

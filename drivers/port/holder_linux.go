@@ -11,7 +11,7 @@ import (
 )
 
 // lockHolder is the process that holds the lock on a device, by the kernel's own
-// list. It isn't known where the holder is in another process namespace.
+// list. It isn't known where the holder is in another process namespace, or gone.
 func lockHolder(st unix.Stat_t) (Holder, bool) {
 	b, err := os.ReadFile("/proc/locks")
 	if err != nil {
@@ -19,6 +19,9 @@ func lockHolder(st unix.Stat_t) (Holder, bool) {
 	}
 	pid, found := parseLocks(string(b), unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
 	if !found {
+		return Holder{}, false
+	}
+	if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid))); err != nil {
 		return Holder{}, false
 	}
 	return Holder{PID: pid, Command: commandOf(pid), Locked: true}, true
@@ -34,10 +37,10 @@ func commandOf(pid int) string {
 
 // openers are the processes but one that have a device open, by rising process id, as
 // far as this user may see them. Nothing is opened.
-func openers(rdev uint64, but int) []Holder {
+func openers(st unix.Stat_t, but int) []Holder {
 	var out []Holder
 	for pid, devices := range openDevices() {
-		if pid != but && slices.Contains(devices, rdev) {
+		if pid != but && slices.Contains(devices, st.Rdev) {
 			out = append(out, Holder{PID: pid, Command: commandOf(pid)})
 		}
 	}

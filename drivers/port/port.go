@@ -89,7 +89,7 @@ func open(ctx context.Context, o Options, expect identity) (*Port, error) {
 		return nil, err
 	}
 	if err := setUp(ctx, f, o, where); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, release(f), f.Close())
 	}
 	p := &Port{
 		opts: o, where: where, file: f, id: id,
@@ -238,7 +238,7 @@ func (p *Port) Close() error {
 		if p.lost.Load() == nil {
 			p.closed = errors.Join(p.closed, p.drain())
 		}
-		p.closed = errors.Join(p.closed, p.file.Close())
+		p.closed = errors.Join(p.closed, release(p.file), p.file.Close())
 		if p.closed != nil {
 			p.closed = robot.Errf(robot.CodeDisconnected, p.where, "closing: %w", p.closed)
 		}

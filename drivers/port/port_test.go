@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/tau-robot/tau/drivers/port"
 	"github.com/tau-robot/tau/drivers/port/porttest"
@@ -213,5 +212,3 @@ func TestWhatIsNoPortIsRefused(t *testing.T) {
 	require.Equal(t, robot.CodeCancelled, robot.CodeOf(err))
 	require.True(t, errors.Is(err, context.Canceled))
 }
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,15 +12,15 @@ const (
 	lastBackoff  = 2 * time.Second
 )
 
-// Reopen closes p and opens the same port anew: at once, then after 50 ms, 100 ms and
-// so on up to every 2 s, until it succeeds or ctx ends (DISCONNECTED, with why the last
-// attempt failed). A port that is gone, not yet permitted or held is tried again; a
-// wrong one (INVALID_ARGUMENT) isn't. The board
-// isn't reset by being found again, whatever ResetOnOpen says. Where the lost device was on USB, another one
-// at the same path isn't opened. What it returns is a new Port: nothing that the old
-// link sent is read from it, and nothing that was written to the old one is sent
-// again. Where the board is by now and what it still knows is for the driver to ask;
-// nothing of a robot may move because a link came back.
+// Reopen closes p and opens the same port anew: at once, then after 50 ms, 100 ms and so
+// on up to every 2 s, until it succeeds or ctx ends (DISCONNECTED, with why the last
+// attempt failed). A port that is gone, not yet permitted or held is tried again; a wrong
+// one (INVALID_ARGUMENT) isn't. Where the lost device was on USB, another one at the same
+// path isn't opened. The board isn't reset by being found again, whatever ResetOnOpen
+// says. What it returns is a new Port: nothing that the old link sent is read from it, and
+// nothing that was written to the old one is sent again. Where the board is by now, and
+// what it still knows, is for the driver to ask; nothing of a robot may move because a
+// link came back. It blocks; p is closed also after an error, and may be reopened again.
 func (p *Port) Reopen(ctx context.Context) (*Port, error) {
 	if err := p.Close(); err != nil && p.lost.Load() == nil {
 		return nil, err

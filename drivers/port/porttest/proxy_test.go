@@ -112,7 +112,7 @@ func TestAFreezeHoldsWhatComesUntilItThaws(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	require.Empty(t, p.Bytes(porttest.ToBoard, porttest.Passed))
 	// A board that doesn't read blocks its writer once the kernel's buffers are full.
-	require.NoError(t, f.SetDeadline(time.Now().Add(200 * time.Millisecond)))
+	require.NoError(t, f.SetDeadline(time.Now().Add(200*time.Millisecond)))
 	n, err := f.Write(make([]byte, 1<<20))
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	require.Less(t, n, 1<<20)
