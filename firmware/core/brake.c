@@ -12,6 +12,12 @@ void brake_limits(struct limits *l)
 {
 	uint32_t a = (uint32_t)l->a;
 
+	core.ramp = 1;
+	for (uint8_t j = 0; j < core.board->joints; j++) {
+		if (core.joint[j].limits.ramp > core.ramp) {
+			core.ramp = core.joint[j].limits.ramp;
+		}
+	}
 	l->farthest = (uint16_t)(piece_fastest(l->v) >> 8);
 	/* a is m · 2^scale, and m has 16 bits. */
 	l->scale = 0;
@@ -33,7 +39,7 @@ static uint32_t stopping(int32_t v, const struct limits *l)
 	uint32_t x = magnitude(v) << 8;
 	int8_t shift = (int8_t)(l->scale + 7);
 
-	x = (x >> 16) * l->inverse + (((x & 0xFFFF) * l->inverse) >> 16);
+	x = product((uint16_t)(x >> 16), l->inverse) + (product((uint16_t)x, l->inverse) >> 16);
 	return shift < 0 ? x << -shift : x >> shift;
 }
 
@@ -60,7 +66,7 @@ static int32_t third(int32_t x)
 /* v + a·R/2, and no faster than a joint may be told to go. */
 static int32_t after_ramp(const struct brake_joint *b, uint16_t r, const struct limits *l)
 {
-	return hold(b->v + (scale8(r, b->a) >> 1), piece_fastest(l->v));
+	return hold(b->v + (scale8(r, b->a) >> 1), (int32_t)l->farthest << 8);
 }
 
 /* S for this R before it is held to R: the ticks that the slowest to stop needs at A. */
@@ -95,18 +101,16 @@ static uint16_t longest(const struct brake_joint *lead, uint16_t ramp)
 struct brake brake_plan(struct brake_joint *b)
 {
 	struct brake p;
-	uint16_t ramp = 1;
+	uint16_t ramp = core.ramp;
 	uint32_t slowest = 0;
 	uint8_t lead = 0;
 
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		const struct limits *l = &core.joint[j].limits;
 
-		b[j].v = hold(b[j].v, piece_fastest(l->v));
+		b[j].v = hold(b[j].v, (int32_t)l->farthest << 8);
 		b[j].a = hold(b[j].a, l->a < MAX_A ? l->a : MAX_A);
-		if (l->ramp > ramp) {
-			ramp = l->ramp;
-		}
+
 		uint32_t s = stopping(b[j].v, l);
 
 		if (s > slowest) {
@@ -158,6 +162,30 @@ int32_t brake_way(const struct brake *p, const struct brake_joint *b, const stru
 	int32_t v2 = scale16(p->half, w);
 
 	return first(p->r, b->v, w, v2) + second(p->c, w - v2, v2) + last(p->r, v2);
+}
+
+uint16_t brake_longest(const int32_t *v)
+{
+	uint32_t slowest = 0;
+
+	for (uint8_t j = 0; j < core.board->joints; j++) {
+		uint32_t s = stopping(v[j], &core.joint[j].limits);
+
+		if (s > slowest) {
+			slowest = s;
+		}
+	}
+	/* R is at most a ramp, and S what the ramp adds to v needs besides: half of one more.
+	 * The rest is roundings. */
+	return (uint16_t)((uint16_t)(slowest >> 8) + 2 * core.ramp + 4);
+}
+
+int32_t brake_farthest(uint16_t longest, int32_t v, const struct limits *l)
+{
+	int32_t most = l->a < MAX_A ? l->a : MAX_A;
+
+	most = (scale8(core.ramp, most) >> 1) + (int32_t)magnitude(v);
+	return most >= MAX_V ? 2 * MAX_Q : scale8(longest, most);
 }
 
 void brake_begin(void)

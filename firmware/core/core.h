@@ -190,6 +190,8 @@ struct core {
 	uint8_t slots;      /* how many pieces the queue can hold */
 	uint8_t head, held; /* the first slot, and how many are full */
 
+	uint16_t ramp; /* the largest of all joints */
+
 	/* The running piece or stretch. */
 	uint16_t ticks, tick; /* tick 0: at its beginning; ticks 0: none */
 	uint16_t u, u_rest;   /* floor(tick · 65536 / ticks), and its remainder */
@@ -268,12 +270,16 @@ uint16_t piece_inverse(uint8_t ticks);
 int32_t piece_fastest(int32_t v);
 
 /* brake.c */
-/* Reckons what limits keep beside what CONFIGURE says. */
+/* Reckons what limits, of a joint, keep beside what CONFIGURE says. */
 void brake_limits(struct limits *l);
 /* Reckons the brake from the joints' v and a, which it holds to their limits. */
 struct brake brake_plan(struct brake_joint *b);
 /* How far a joint goes in it: all of it. */
 int32_t brake_way(const struct brake *p, const struct brake_joint *b, const struct limits *l);
+/* Bounds that are quickly reckoned: how many ticks any brake takes from these velocities,
+ * and how far a joint goes in it. */
+uint16_t brake_longest(const int32_t *v);
+int32_t brake_farthest(uint16_t longest, int32_t v, const struct limits *l);
 /* Begins to brake from the present setpoint of the motion that runs. */
 void brake_begin(void);
 /* The next stretch. False: there is none, the joints are at rest. */

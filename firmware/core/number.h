@@ -55,18 +55,14 @@ static inline int32_t hold(int32_t v, int32_t limit)
 	return v > limit ? limit : v < -limit ? -limit : v;
 }
 
-/* u · c >> 16, rounded towards minus infinity, by two products of 16 bits. */
-static inline int32_t scale16(uint16_t u, int32_t c)
-{
-	return (int32_t)u * (int16_t)(c >> 16) +
-	       (int32_t)(((uint32_t)u * (uint16_t)c) >> 16);
-}
+/* An AVR multiplies 16 bits in 30 cycles, but its compiler only sees that numbers have 16
+ * bits where they are arguments. */
+uint32_t product(uint16_t a, uint16_t b) __attribute__((noinline));
+
+/* u · c >> 16, rounded towards minus infinity. */
+int32_t scale16(uint16_t u, int32_t c);
 
 /* t · v >> 8, rounded likewise. The result has to fit. */
-static inline int32_t scale8(uint16_t t, int32_t v)
-{
-	return (int32_t)((uint32_t)((int32_t)t * (int16_t)(v >> 16)) << 8) +
-	       (int32_t)(((uint32_t)t * (uint16_t)v) >> 8);
-}
+int32_t scale8(uint16_t t, int32_t v);
 
 #endif

@@ -108,6 +108,33 @@ static uint8_t check_joint(uint8_t joint, const uint8_t *p, uint8_t ticks)
 	return CODE_OK;
 }
 
+/* Whether every joint is so far from its limits that it has room for any brake from the end
+ * of the piece in the next slot. It mostly is, and then the brake needn't be planned, which
+ * takes an AVR a millisecond for three joints. */
+static bool far_from_limits(void)
+{
+	int32_t v[TAU_JOINTS];
+	const uint8_t *p = slot(core.held) + PIECE_HEAD;
+
+	for (uint8_t j = 0; j < core.board->joints; j++) {
+		v[j] = get_i24(p + PIECE_JOINT * j + 4);
+	}
+	uint16_t longest = brake_longest(v);
+
+	for (uint8_t j = 0; j < core.board->joints; j++) {
+		int32_t q = get_i32(p), way = brake_farthest(longest, v[j], &core.joint[j].limits);
+		const struct limits *l = &core.joint[j].limits;
+
+		/* Unsigned: 2^30 and more may lie between. */
+		if ((core.referenced & bit(j)) != 0 && ((uint32_t)(l->upper - q) < (uint32_t)way ||
+							(uint32_t)(q - l->lower) < (uint32_t)way)) {
+			return false;
+		}
+		p += PIECE_JOINT;
+	}
+	return true;
+}
+
 /* Whether the brake from the end of the piece in the next slot stays within the limits of
  * position (4). joint is set where it doesn't. */
 static uint8_t check_room(uint8_t ticks, uint8_t *joint)
@@ -197,7 +224,7 @@ static uint8_t take(const uint8_t *p, uint8_t length, uint8_t *joint)
 	if (core.parts < core.board->joints) {
 		return CODE_ANSWERED;
 	}
-	if (last == 0) {
+	if (last == 0 && !far_from_limits()) {
 		uint8_t code = check_room(ticks, joint);
 
 		if (code != CODE_OK) {
