@@ -8,7 +8,7 @@ LINT    := $(GO) tool -modfile=.ci/tools/go.mod golangci-lint
 
 export CGO_ENABLED = 0
 
-.PHONY: run build test deps lint bench cross mutants pictures soak
+.PHONY: run build test deps lint bench cross mutants pictures soak firmware hil
 
 # Builds and starts the simulator with the built-in arm: prompt, approvals, MCP over HTTP on loopback.
 run: build
@@ -22,8 +22,7 @@ cross:
 	GOOS=linux GOARCH=amd64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tau-linux-amd64 ./cmd/tau
 	GOOS=linux GOARCH=arm64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tau-linux-arm64 ./cmd/tau
 
-# Installs what the tests need beside Go (a C compiler for -race, Node.js and an
-# MCP client that nobody here wrote), then runs all of them.
+# Installs what the tests need beside Go (.ci/deps names it), then runs all of them.
 test: deps cross
 	$(GO) vet ./...
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
@@ -34,6 +33,18 @@ deps:
 
 lint:
 	$(LINT) run ./...
+
+# The firmware for each pin map, with what it takes of the chip; then its own tests.
+firmware:
+	$(MAKE) -C firmware/avr MAP=servo8 SERVOS=2 all size
+	$(MAKE) -C firmware/avr MAP=servo8 all size
+	$(MAKE) -C firmware/avr MAP=stepper3 all size
+	$(MAKE) -C firmware test
+
+# Hardware in the loop: the firmware in an emulated chip, or with TAU_HIL_PORT=/dev/ttyACM0
+# what needs no pin trace on a board of your own (docs/HIL.md).
+hil:
+	$(GO) test -count 1 -timeout 10m ./firmware/... ./drivers/...
 
 # Breaks each promise of the gate, the lane, the planner and the simulator on
 # purpose, one at a time, and demands that a test named for it fails.
