@@ -14,7 +14,8 @@
 enum {
 	FIRMWARE = 1, /* counts releases */
 	STATUS_MS = 20,
-	LATE_MS = 20
+	LATE_MS = 20,
+	BYTES = 16 /* between two looks at the clock: 200 µs */
 };
 
 static struct tau_board board = {
@@ -45,6 +46,22 @@ static void idle(uint8_t passed)
 	sei();
 }
 
+/* Hands over some bytes, up to the end of a frame: what that asked for may have taken a
+ * while. False: there was none. */
+static bool receive(void)
+{
+	uint8_t byte = 1;
+	uint8_t n = 0;
+
+	while (n < BYTES && byte != 0 && uart_receive(&byte)) {
+		mark_begin(SPAN_RECEIVE);
+		tau_receive(byte);
+		mark_end(SPAN_RECEIVE);
+		n++;
+	}
+	return n != 0;
+}
+
 int main(void)
 {
 	map_safe();
@@ -63,7 +80,6 @@ int main(void)
 	uint8_t passed = clock_ms;
 	for (;;) {
 		uint8_t late = (uint8_t)(clock_ms - passed);
-		uint8_t byte;
 
 		if (late > LATE_MS) {
 			passed = (uint8_t)(passed + late - 1);
@@ -78,11 +94,7 @@ int main(void)
 			/* Here only: a loop without ticks is as dead as none. */
 			wdt_reset();
 		}
-		if (uart_receive(&byte)) {
-			mark_begin(SPAN_RECEIVE);
-			tau_receive(byte);
-			mark_end(SPAN_RECEIVE);
-		} else {
+		if (!receive()) {
 			idle(passed);
 		}
 	}

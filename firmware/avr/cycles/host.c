@@ -298,7 +298,14 @@ bool host_await(struct host *h, uint8_t state, uint32_t ms)
 bool host_move(struct host *h, struct stream s, uint8_t seek)
 {
 	uint8_t p[5];
+	uint32_t n = h->statuses + 2;
 
+	/* The next but one is of now: this one may be on its way. */
+	while (h->statuses < n) {
+		if (!host_run(h, 20)) {
+			return false;
+		}
+	}
 	h->motion++;
 	(void)host_u16(host_u16(p, h->motion), h->status.stops);
 	p[4] = seek;

@@ -31,6 +31,13 @@ static const double servo_way = 600.0 * UNIT, stepper_way = 2550.0 * UNIT, perio
 static bool is_stepper;
 static unsigned beyond;
 
+static int32_t rest(unsigned j)
+{
+	static const int us[PROBE_JOINTS] = {1500, 500, 2500, 2500, 1000, 1777, 2499, 600};
+
+	return is_stepper ? 0 : us[j] * UNIT;
+}
+
 static struct place swing(const struct stream *s, unsigned j, double way, uint32_t ms)
 {
 	double w = 2 * 3.14159265358979323846 / period_ms;
@@ -44,7 +51,10 @@ static struct place swing(const struct stream *s, unsigned j, double way, uint32
 
 static struct place all_move(const struct stream *s, unsigned j, uint32_t ms)
 {
-	return swing(s, j, is_stepper ? stepper_way : servo_way, ms);
+	if (is_stepper) {
+		return swing(s, j, stepper_way, ms);
+	}
+	return swing(s, j, rest(j) > 1500 * UNIT ? -servo_way : servo_way, ms);
 }
 
 static struct place first_moves(const struct stream *s, unsigned j, uint32_t ms)
@@ -59,13 +69,6 @@ static struct place first_moves(const struct stream *s, unsigned j, uint32_t ms)
 static struct place seeks(const struct stream *s, unsigned j, uint32_t ms)
 {
 	return swing(s, j, stepper_way / 10, ms);
-}
-
-static int32_t rest(unsigned j)
-{
-	static const int us[PROBE_JOINTS] = {1500, 500, 2500, 2500, 1000, 1777, 2499, 600};
-
-	return is_stepper ? 0 : us[j] * UNIT;
 }
 
 static bool configure(struct host *h)
@@ -150,7 +153,9 @@ static bool begin(struct host *h)
 
 static bool move(struct host *h, struct place (*at)(const struct stream *, unsigned, uint32_t), uint32_t ms)
 {
-	struct stream s = {.at = at, .length_ms = ms, .piece_ms = h->p->joints > 4 ? 10 : 5};
+	uint32_t slots = h->status.free / (2U + 7U * h->p->joints);
+	/* 5 ms where so many fit, else what fills the 200 ms that a board may hold. */
+	struct stream s = {.at = at, .length_ms = ms, .piece_ms = slots >= 25 ? 5 : 200 / slots};
 
 	return host_move(h, s, 255);
 }
@@ -278,7 +283,7 @@ static void report(const struct host *h, const struct probe *loaded, const struc
 	}
 	line("interrupt, longest", (double)longest, "cycles", 1, -1);
 	line("byte received to byte fetched, longest", (double)loaded->receive.most / PROBE_US, "µs", 0, 2.0 * 10 * 1000000 / p->baud);
-	line("bytes lost", (double)p->lost, "", 0, 0);
+	line("bytes lost", (double)probe_lost(p), "", 0, 0);
 	line("frames the board couldn't send", h->missing, "", 0, 0);
 }
 
@@ -315,6 +320,7 @@ int main(int argc, char **argv)
 	join(&tick, &braking);
 	if (!ok) {
 		(void)fprintf(stderr, "cycles: %s %s at %.3f s: %s\n", argv[1], argv[2], (double)probe_cycle(&p) / PROBE_HZ, h.why);
+		(void)fprintf(stderr, "%llu bytes lost\n", (unsigned long long)probe_lost(&p));
 		for (unsigned i = 1; i <= SPAN_RECEIVE; i++) {
 			(void)fprintf(stderr, "span %u: %llu times, %lld cycles at most, %lld alone\n", i, (unsigned long long)p.span[i].n,
 			              (long long)p.span[i].most, (long long)p.alone[i].most);

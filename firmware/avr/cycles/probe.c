@@ -28,6 +28,7 @@ enum {
 
 static struct {
 	avr_t *avr;
+	uint32_t uart_lost; /* where the firmware counts them */
 	avr_uart_t *uart;
 	uint8_t to[LINE], from[LINE];
 	unsigned to_in, to_out, from_in, from_out;
@@ -168,10 +169,12 @@ static const char *sizes(struct probe *p, const elf_firmware_t *f)
 	for (uint32_t i = 0; i < f->symbolcount; i++) {
 		if (strcmp(f->symbol[i]->symbol, "_end") == 0) {
 			end = f->symbol[i]->addr;
+		} else if (strcmp(f->symbol[i]->symbol, "uart_lost") == 0) {
+			chip.uart_lost = f->symbol[i]->addr - RAM_ADDRESS;
 		}
 	}
-	if (end < RAM_ADDRESS + RAM_FIRST) {
-		return "the ELF file has no symbol _end";
+	if (end < RAM_ADDRESS + RAM_FIRST || chip.uart_lost == 0) {
+		return "the ELF file has no symbol _end or uart_lost";
 	}
 	p->statics = end - RAM_ADDRESS - RAM_FIRST;
 	p->flash = f->flashsize;
@@ -227,12 +230,13 @@ static uint64_t byte_cycles(const struct probe *p)
 	return PROBE_HZ / p->baud * 10;
 }
 
-/* Has the chip fetch a byte that waits. */
+/* Has the chip fetch a byte that waits, unless it has been told already: until UDR is read
+ * the flag stays up, also while the interrupt isn't pending any more because it runs. */
 static void offer(void)
 {
 	avr_uart_t *u = chip.uart;
 
-	if (!uart_fifo_isempty(&u->input) && !u->rxc.pending && avr_regbit_get(chip.avr, u->rxen)) {
+	if (!uart_fifo_isempty(&u->input) && avr_regbit_get(chip.avr, u->rxen) && !avr_regbit_get(chip.avr, u->rxc.raised)) {
 		u->rx_cnt = 0;
 		(void)avr_raise_interrupt(chip.avr, &u->rxc);
 	}
@@ -247,7 +251,7 @@ static avr_cycle_count_t complete(avr_t *avr, avr_cycle_count_t when, void *para
 	avr_uart_t *u = chip.uart;
 
 	if (uart_fifo_get_read_size(&u->input) >= UART_KEEPS) {
-		p->lost++;
+		p->overran++;
 		(void)avr_regbit_set(avr, u->dor);
 	} else {
 		uart_fifo_write(&u->input, chip.to[chip.to_out]);
@@ -298,6 +302,12 @@ bool probe_step(struct probe *p)
 	}
 	line(p);
 	return true;
+}
+
+uint64_t probe_lost(const struct probe *p)
+{
+	/* Those that overran the UART are in the firmware's count too, but it stops at 255. */
+	return p->overran + chip.avr->data[chip.uart_lost];
 }
 
 uint32_t probe_stack(const struct probe *p)

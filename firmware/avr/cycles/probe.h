@@ -38,7 +38,7 @@ struct probe {
 	struct probe_range ahead[PROBE_JOINTS];  /* direction before the step's edge */
 	struct probe_range apart[PROBE_JOINTS];  /* step to step */
 	struct probe_range receive;              /* from a byte's stop bit to its interrupt's read */
-	uint64_t lost;                           /* bytes that overran the UART */
+	uint64_t overran;                        /* bytes that overran the UART */
 	int64_t steps[PROBE_JOINTS];             /* signed, since the boot */
 
 	/* Sizes from the ELF file. */
@@ -50,6 +50,9 @@ const char *probe_begin(struct probe *p, const char *elf);
 
 /* Runs one instruction, or to the next event while the program sleeps. False: crashed. */
 bool probe_step(struct probe *p);
+
+/* Bytes that were lost to the firmware, by the UART or for want of room in its ring. */
+uint64_t probe_lost(const struct probe *p);
 
 /* The most bytes of stack that were in use since the boot. */
 uint32_t probe_stack(const struct probe *p);
