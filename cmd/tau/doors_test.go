@@ -115,7 +115,7 @@ var doors = []door{
 	},
 }
 
-var testOnly = []string{"gate/gatetest/...", "robot/robottest/...", "gate/approval/storetest/...", "gate/approval/pgtest/...", "motion/kinematics/kintest/...", "gate/mcp/mcptest/...", "gate/approver/telegram/telegramtest/...", "gate/approver/tui/tuitest/...", "drivers/port/porttest/..."}
+var testOnly = []string{"gate/gatetest/...", "robot/robottest/...", "gate/approval/storetest/...", "gate/approval/pgtest/...", "motion/kinematics/kintest/...", "gate/mcp/mcptest/...", "gate/approver/telegram/telegramtest/...", "gate/approver/tui/tuitest/...", "drivers/port/porttest/...", "drivers/mcu/boardtest/..."}
 
 // edges is the import graph of non-test code: package to what it imports, ours
 // without the module's prefix.

@@ -106,6 +106,7 @@ void uart_begin(struct bench *b);
 void uart_pump(struct bench *b);          /* between the cable and the chip */
 void uart_refresh(struct bench *b);       /* once a ms */
 void uart_reset(struct bench *b);
+void uart_drop(struct bench *b);          /* loses the bytes that are under way to the chip */
 void uart_again(struct bench *b);         /* raises the interrupt for what is unread */
 
 /* pins.c */

@@ -110,6 +110,7 @@ static const char *cable(struct bench *b, const char *word)
 {
 	if (strcmp(word, "unplug") == 0) {
 		cable_unplug(&b->cable);
+		uart_drop(b);
 		trace(bench_now(b), "unplugged");
 		return NULL;
 	}

@@ -93,13 +93,18 @@ static avr_cycle_count_t complete(avr_t *avr, avr_cycle_count_t when, void *para
 	return next(b) ? when + byte_cycles(b) : 0;
 }
 
+void uart_drop(struct bench *b)
+{
+	avr_cycle_timer_cancel(b->avr, complete, b);
+	b->rx_at = b->rx_n = 0;
+}
+
 void uart_pump(struct bench *b)
 {
 	cable_look(&b->cable);
 	if (b->frozen || b->held_until != 0) {
 		/* A line goes on without the chip, which hears nothing. */
-		avr_cycle_timer_cancel(b->avr, complete, b);
-		b->rx_at = b->rx_n;
+		uart_drop(b);
 		if (next(b))
 			b->rx_at = b->rx_n;
 	} else if (b->rx_at == b->rx_n && next(b)) {
@@ -129,7 +134,6 @@ void uart_refresh(struct bench *b)
 
 void uart_reset(struct bench *b)
 {
-	/* The reset took the timer, and with it the byte under way and those behind it. */
-	b->rx_at = b->rx_n = 0;
+	uart_drop(b);
 	uart_fifo_reset(&b->uart->input);
 }

@@ -145,7 +145,7 @@ func (c *cache) build(r recipe) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()                                    // gone already where it was renamed
 	cmd := exec.Command("make", append(slices.Clone(r.make), r.out+"="+work)...) //nolint:noctx // a compiler ends
 	cmd.Dir = c.root
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {

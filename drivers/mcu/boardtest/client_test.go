@@ -19,6 +19,7 @@ type client struct {
 	*line
 	frames chan wire.Frame
 	end    chan struct{}
+	once   sync.Once
 	done   sync.WaitGroup
 
 	mu  sync.Mutex // of the line's writing
@@ -37,11 +38,7 @@ func talk(t testing.TB, b *Board) (*client, wire.HelloReply) {
 	c := &client{line: open(t, b.Path()), frames: make(chan wire.Frame, 4096), end: make(chan struct{})}
 	c.done.Add(1)
 	go c.receive()
-	t.Cleanup(func() {
-		close(c.end)
-		_ = c.f.Close()
-		c.done.Wait()
-	})
+	t.Cleanup(c.close)
 	c.write("\x00")
 	c.send(wire.Hello{Version: wire.Version, Nonce: 7})
 	var reply wire.HelloReply
@@ -49,6 +46,15 @@ func talk(t testing.TB, b *Board) (*client, wire.HelloReply) {
 	c.done.Add(1)
 	go c.beat()
 	return c, reply
+}
+
+// close ends the host's side of the line.
+func (c *client) close() {
+	c.once.Do(func() {
+		close(c.end)
+		_ = c.f.Close()
+		c.done.Wait()
+	})
 }
 
 func (c *client) receive() {

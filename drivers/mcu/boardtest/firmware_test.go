@@ -40,6 +40,7 @@ func enabled(t *testing.T, b *Board, q []int32, limits wire.Configure) *client {
 type ramp struct {
 	from, to []int32
 	ticks    int
+	only     int // so many pieces are sent, 0: all
 }
 
 const pieceTicks = 25
@@ -57,7 +58,11 @@ func (r ramp) run(c *client, begin wire.Begin) {
 	c.do(begin)
 	pieces := r.ticks / pieceTicks
 	const ahead = 7
-	for i := range pieces {
+	send := pieces
+	if r.only > 0 {
+		send = r.only
+	}
+	for i := range send {
 		if i == ahead {
 			c.do(wire.Go{Motion: begin.Motion})
 			c.until("the start", func(s wire.Status) bool { return s.Motion == begin.Motion && s.MotionMS > 0 })
@@ -163,7 +168,6 @@ func TestStepsFollowAMotionOnTheFirmware(t *testing.T) {
 		b.Wait(0, "the drivers' power", func(e Event) bool { return e.Is("enable", 1) })
 
 		// Only a motion that seeks may run before the joints have found their switches.
-		r := ramp{from: at, to: []int32{-200 * one, 0, 0}, ticks: 500}
 		c.send(wire.Begin{Motion: 1, Stops: c.status.Stops, Seek: wire.NoSeek})
 		var a wire.Ack
 		require.NoError(t, a.Parse(c.next(wire.TypeAck).Payload))
@@ -179,7 +183,7 @@ func TestStepsFollowAMotionOnTheFirmware(t *testing.T) {
 		for j := range begin {
 			begin[j] = b.Trace().StepsAt(j, now)
 		}
-		r = ramp{from: from, to: []int32{from[0] + 300*one, from[1] + 200*one, from[2] - 100*one}, ticks: 500}
+		r := ramp{from: from, to: []int32{from[0] + 300*one, from[1] + 200*one, from[2] - 100*one}, ticks: 500}
 		r.run(c, wire.Begin{Motion: 9, Seek: wire.NoSeek})
 		c.until("the end", func(s wire.Status) bool { return s.MotionMS == 500 && s.State == wire.Hold })
 		b.Pass(20 * time.Millisecond)
