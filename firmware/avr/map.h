@@ -9,7 +9,7 @@
 #include "tau.h"
 
 extern const uint8_t map_joints, map_outputs, map_inputs;
-extern const struct tau_channel map_channels[];
+extern const TAU_FLASH struct tau_channel map_channels[];
 
 /* Makes every pin safe: first of all after a reset. No interrupts yet. */
 void map_safe(void);

@@ -46,7 +46,7 @@ enum {
 	 .lower = LOWER_US * 256L,                                                    \
 	 .upper = UPPER_US * 256L}
 
-const struct tau_channel map_channels[] = {
+const TAU_FLASH struct tau_channel map_channels[] = {
 	JOINT(0), JOINT(1),
 #if MAP_SERVOS > 2
 	JOINT(2),

@@ -35,7 +35,7 @@ enum {
 	 .lower = -FARTHEST * STEP,    \
 	 .upper = FARTHEST * STEP}
 
-const struct tau_channel map_channels[] = {JOINT(0), JOINT(1), JOINT(2), OUTPUT_CHANNELS};
+const TAU_FLASH struct tau_channel map_channels[] = {JOINT(0), JOINT(1), JOINT(2), OUTPUT_CHANNELS};
 const uint8_t map_joints = JOINTS;
 const uint8_t map_outputs = OUTPUTS;
 const uint8_t map_inputs = JOINTS;

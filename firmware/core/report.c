@@ -68,7 +68,7 @@ void report_hello(const uint8_t *nonce)
 
 void report_channel(uint8_t channel)
 {
-	const struct tau_channel *c = &core.board->channels[channel];
+	const TAU_FLASH struct tau_channel *c = &core.board->channels[channel];
 	struct out o;
 	uint8_t *p = begin(&o, CHANNEL);
 

@@ -2,7 +2,7 @@
 #include "core.h"
 #include "number.h"
 
-static const struct tau_channel *channel(uint8_t n)
+static const TAU_FLASH struct tau_channel *channel(uint8_t n)
 {
 	return &core.board->channels[n];
 }

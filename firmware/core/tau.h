@@ -35,6 +35,11 @@ enum {
 enum tau_kind { TAU_SERVO = 1, TAU_STEPPER = 2, TAU_SWITCHED = 16, TAU_PWM = 17 };
 enum tau_feedback { TAU_FEEDBACK_NONE = 0, TAU_FEEDBACK_ADC = 1, TAU_FEEDBACK_STEPS = 2 };
 
+/* Where a port's compiler keeps constants apart from RAM: the name of that space. */
+#ifndef TAU_FLASH
+#define TAU_FLASH
+#endif
+
 /* What a channel is and can do at all. Joints come first, then outputs. */
 struct tau_channel {
 	uint8_t kind;
@@ -49,7 +54,7 @@ struct tau_channel {
 struct tau_board {
 	uint8_t joints, outputs, inputs;
 	uint8_t status_ms;
-	const struct tau_channel *channels; /* joints + outputs of them */
+	const TAU_FLASH struct tau_channel *channels; /* joints + outputs of them */
 	uint32_t boot;                      /* another number at each boot */
 	uint16_t firmware;
 	bool brown_out, watchdog; /* why the last reset was */
