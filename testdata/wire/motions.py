@@ -22,9 +22,9 @@ def at(t, step=25):
 
 
 def rests(s, t, state, flags, fault=0, channel=255):
-    """Braked from t ms of profile on; it takes 2·R + C ticks and the ends have 1/1000 of room."""
-    _, (R, C, ends) = at(t)
-    s.until(state, 2 * R + C + 12).status(state, flags, fault, channel)
+    """Braked from t ms of profile on; the ends have a tick's way and roundings of room."""
+    _, (ticks, ends) = at(t)
+    s.until(state, sum(ticks) + 12).status(state, flags, fault, channel)
     for j, e in enumerate(ends):
         s.say("setpoint %d %d 120" % (j, round(e[2])))
     return s.say("range 0 383996 404004")
@@ -185,7 +185,7 @@ def braked_at(end):
     """Where a piece of 100 ms from 630000 has to end at V/2 so that the brake ends there."""
     def ends(q):
         v, a = accel(630000, 0, q, 25600, 100, 100)
-        return brake([(q, v, a, A, RAMP)])[2][0][2]
+        return brake([(q, v, a, A, RAMP)])[1][0][2]
     return max(range(630000, 645000), key=lambda q: -abs(ends(q) - end))
 
 
@@ -205,7 +205,7 @@ def pieces():
         s.segment(i, 100, [(630000, 0), (384000, 0)])
     s.segment(2, 1, [(630000, 0), (384000, 0)], code=OVERRUN).go(code=NOT_BEGUN)
     s.begin().segment(0, 100, [(braked_at(639800), 25600), (384000, 0)], why="just room").stop()
-    s.begin().segment(0, 100, [(braked_at(640700), 25600), (384000, 0)], code=NO_ROOM).go(code=NOT_BEGUN)
+    s.begin().segment(0, 100, [(braked_at(641200), 25600), (384000, 0)], code=NO_ROOM).go(code=NOT_BEGUN)
     s.begin().segment(0, 100, [(630000, 0), (384000, 0)]).segment(1, 100, [(630000, 0), (384000, 0)])
     s.go().segment(2, 1, [(630000, 0), (384000, 0)], code=OVERRUN).tick(2).status(FAULT, POWERED | REFERENCED, 10)
     s.tick(20)

@@ -118,52 +118,55 @@ def pieces():
 # brakes.txt
 
 def brake(joints):
-    """joints: (q, v, a, A, ramp) on the wire's units. Returns R, C and (q1, q2, q3) each."""
+    """joints: (q, v, a, A, ramp) in the wire's units. Returns (Ra, C, Rb) and (q1, q2, q3) of each."""
     js = [(q, v / 256, max(-A, min(A, a)) / 65536, A / 65536) for q, v, a, A, _ in joints]
-    ramp = max(j[4] for j in joints)
-    lead = max(js, key=lambda j: abs(j[1]) / j[3])
-    _, v, a, A = lead
-    r = float(ramp)
-    if a * v < 0:
-        r = min(r, 2 * abs(v) / (3 * abs(a)))
-    if all(abs(v + a * r / 2) <= A * r for _, v, a, A in js):
-        r = min(r, math.sqrt(abs(lead[1]) * ramp / lead[3]))
-    R = max(1, math.floor(r))
-    S = max(R, math.ceil(max(abs(v + a * R / 2) / A for _, v, a, A in js)))
-    C = S - R
+    lead = max(range(len(js)), key=lambda j: abs(js[j][1]) / js[j][3])
+    _, v, a, A = js[lead]
+    r = joints[lead][4]
+    if v:
+        r = max([r] + [joints[j][4] * (abs(js[j][1]) / js[j][3]) / (abs(v) / A) for j in range(len(js))])
+    x, beta = abs(v) * r / A, abs(a) * r / A * (-1 if a * v < 0 else 1)
+    rho = min(r, max(math.sqrt(x + beta * beta / 2), -beta))
+    Ra, Rb = max(1, math.floor(rho + beta)), max(1, math.floor(rho))
+    C = max(0, math.ceil(max(abs(v + a * Ra / 2) / A for _, v, a, A in js) - (Ra + Rb) / 2))
     ends = []
     for q, v, a, _ in js:
-        p = (v + a * R / 2) / S
-        v1 = v + (a - p) * R / 2
+        p = (v + a * Ra / 2) / (Ra / 2 + C + Rb / 2)
+        v1 = v + (a - p) * Ra / 2
         v2 = v1 - p * C
-        q1 = q + v * R + a * R * R / 3 - p * R * R / 6
+        q1 = q + v * Ra + a * Ra * Ra / 3 - p * Ra * Ra / 6
         q2 = q1 + v1 * C - p * C * C / 2
-        ends.append((q1, q2, q2 + v2 * R - p * R * R / 3))
-    return R, C, ends
+        ends.append((q1, q2, q2 + v2 * Rb - p * Rb * Rb / 3))
+    return (Ra, C, Rb), ends
 
 
-def tolerance(joint, R, ends):
-    """Roundings, and a tick more or less in R or C."""
+def tolerance(joint, Ra, ends):
+    """Roundings, and a tick more or less in each stretch."""
     q, v, a = joint[:3]
-    return 16 + int(max(abs(e - q) for e in ends) / 2048 + abs(v) / 256 + abs(a) * R / 131072)
+    return 16 + int(max(abs(e - q) for e in ends) / 2048 + abs(v) / 256 + abs(a) * Ra / 131072)
 
 
 BRAKES = [
     ("at rest", [(384000, 0, 0, 65536, 50)]),
     ("at rest, speeding up", [(384000, 0, 65536, 65536, 50)]),
-    ("by hand: v 100, A 1, ramp 50: R = 50, S = 100, p = 1, way 7500", [(384000, 25600, 0, 65536, 50)]),
+    ("by hand: v 100, A 1, ramp 50: rho = 50, C = 100 - 50, p = 1, way 7500", [(384000, 25600, 0, 65536, 50)]),
     ("back", [(384000, -25600, 0, 65536, 50)]),
-    ("slow, by hand: v 32, A 1, ramp 50: R = sqrt(1600) = 40, S = 40", [(0, 8192, 0, 65536, 50)]),
+    ("slow, by hand: v 32, A 1, ramp 50: rho = sqrt(1600) = 40, p = 32/40, way 1280", [(0, 8192, 0, 65536, 50)]),
     ("slower than a tick", [(0, 3, 0, 65536, 50)]),
     ("speeding up", [(0, 25600, 65536, 65536, 50)]),
-    ("slowing down already: it goes on", [(0, 25600, -65536, 65536, 50)]),
-    ("near its own end, by hand: jerk 1/50, 30 ticks left: v = 9, a = -0.6, R = 10", [(0, 2304, -39321, 65536, 50)]),
+    ("speeding up slowly", [(0, 2560, 13107, 65536, 50)]),
+    ("slowing down at its limit: it goes on, by hand: Ra = 1, Rb = 50, C = 99.5 - 25.5", [(0, 25600, -65536, 65536, 50)]),
+    ("slowing down, half way to its limit: 25 ticks are left of the ramp", [(0, 25600, -32768, 65536, 50)]),
+    ("at its own end, by hand: jerk 1/50, 30 ticks left: v = 9, a = -0.6; a tick and the same 30", [(0, 2304, -39322, 65536, 50)]),
     ("nearly at its own end", [(0, 3, -1311, 65536, 50)]),
+    ("it would turn round: from its v, -a asks for more way", [(0, 256, -65536, 65536, 50)]),
     ("more than its limit: held to it", [(0, 25600, 655360, 65536, 50)]),
     ("the shortest ramp", [(0, 25600, 0, 65536, 1)]), ("the longest", [(0, 256000, 0, 65536, 1000)]),
     ("the longest way: 8 s from the largest velocity", [(-(2**29), 2**23 - 1, 0, 268436, 1000)]),
     ("two on a line", [(384000, 25600, 6554, 65536, 50), (300000, -12800, -3277, 65536, 50)]),
     ("two on a line, with limits of their own", [(0, 25600, 0, 65536, 50), (0, 12800, 0, 16384, 80)]),
+    ("a longer ramp counts in proportion, by hand: 80 of half the |v|/A is 40", [(0, 25600, 0, 65536, 30), (0, 12800, 0, 65536, 80)]),
+    ("and that of a joint at rest doesn't", [(0, 25600, 0, 65536, 50), (0, 0, 0, 65536, 1000)]),
     ("not on a line: one turns round, the other leads", [(0, 25600, 0, 65536, 50), (0, 26, -32768, 65536, 50)]),
     ("eight", [(1000 * j, 4096 * (j - 3), 1000 * (j - 3), 65536 * (1 + j % 3), 20 + 10 * (j % 2)) for j in range(8)]),
 ]
@@ -172,11 +175,11 @@ BRAKES = [
 def brakes():
     out = [HEAD % "Brakes: from q, v and a to rest. Positions are rounded to whole units."]
     for why, js in BRAKES:
-        R, C, ends = brake(js)
+        ticks, ends = brake(js)
         out.append("# " + why)
-        out.append("brake %d %d %d" % (len(js), R, C))
+        out.append("brake %d %d %d %d" % (len(js), *ticks))
         for j, e in zip(js, ends):
-            out.append("joint %s  %s  %d" % (" ".join(map(str, j)), " ".join(str(round(x)) for x in e), tolerance(j, R, e)))
+            out.append("joint %s  %s  %d" % (" ".join(map(str, j)), " ".join(str(round(x)) for x in e), tolerance(j, ticks[0], e)))
     return "\n".join(out) + "\n"
 
 

@@ -7,14 +7,14 @@ import (
 )
 
 // Brake is how a board brings all joints to rest together: the accelerations go from
-// where they are to −p in R ticks, stay for C and go to 0 in R. It is the document's
+// where they are to −p in Ra ticks, stay for C and go to 0 in Rb. It is the document's
 // brake in real numbers; a board's differs by rounding (testdata/wire/brakes.txt). A
 // Brake isn't changed once made and may be read by any number of goroutines.
 type Brake struct {
-	R, C  int
-	n     int
-	start [MaxJoints]Point
-	p     [MaxJoints]float64
+	Ra, C, Rb int
+	n         int
+	start     [MaxJoints]Point
+	p         [MaxJoints]float64
 	// fastest is how far a tick may go.
 	fastest [MaxJoints]float64
 }
@@ -27,7 +27,7 @@ func NewBrake(now []Point, limits []Limits) (Brake, error) {
 		return b, robot.Errf(robot.CodeInvalidArgument, "brake", "%d joints with limits for %d; 1 to %d can brake together",
 			len(now), len(limits), MaxJoints)
 	}
-	lead, ramp := 0, uint16(1)
+	lead := 0
 	accel := func(j int) float64 { return float64(limits[j].A) / 65536 }
 	for j, m := range now {
 		if limits[j].A == 0 {
@@ -37,28 +37,41 @@ func NewBrake(now []Point, limits []Limits) (Brake, error) {
 		m.V = hold(m.V, b.fastest[j])
 		m.A = hold(m.A, accel(j))
 		b.start[j] = m
-		ramp = max(ramp, limits[j].Ramp)
 		if math.Abs(m.V)/accel(j) > math.Abs(b.start[lead].V)/accel(lead) {
 			lead = j
 		}
 	}
-	r := float64(ramp)
-	if l := b.start[lead]; l.A*l.V < 0 {
-		r = min(r, 2*math.Abs(l.V)/(3*math.Abs(l.A)))
+	r := b.ramp(lead, limits, accel)
+	l := b.start[lead]
+	x, beta := math.Abs(l.V)*r/accel(lead), math.Abs(l.A)*r/accel(lead)
+	if l.A*l.V < 0 {
+		beta = -beta
 	}
-	if b.longest(r, accel) <= r {
-		r = min(r, math.Sqrt(math.Abs(b.start[lead].V)*float64(ramp)/accel(lead)))
-	}
-	b.R = max(1, int(r))
-	s := max(b.R, int(math.Ceil(b.longest(float64(b.R), accel))))
-	b.C = s - b.R
+	rho := min(r, max(math.Sqrt(x+beta*beta/2), -beta))
+	b.Ra, b.Rb = max(1, int(rho+beta)), max(1, int(rho))
+	half := float64(b.Ra+b.Rb) / 2
+	b.C = int(math.Ceil(max(0, b.longest(float64(b.Ra), accel)-half)))
 	for j := range now {
 		m := &b.start[j]
-		w := b.after(j, float64(b.R))
-		b.p[j] = w / float64(s)
-		m.A = 2 * (w - m.V) / float64(b.R)
+		w := b.after(j, float64(b.Ra))
+		b.p[j] = w / (half + float64(b.C))
+		m.A = 2 * (w - m.V) / float64(b.Ra)
 	}
 	return b, nil
+}
+
+// ramp is the longest of the joints' ramps, each in the proportion in which the joint
+// will be braked at its limit while the leading one is: what a joint at rest has
+// doesn't count.
+func (b *Brake) ramp(lead int, limits []Limits, accel func(int) float64) float64 {
+	most := math.Abs(b.start[lead].V) / accel(lead)
+	r := max(1, float64(limits[lead].Ramp))
+	for j := range b.n {
+		if s := math.Abs(b.start[j].V) / accel(j); most > 0 {
+			r = max(r, float64(limits[j].Ramp)*s/most)
+		}
+	}
+	return r
 }
 
 // hold is x, or the nearer of ±most.
@@ -82,13 +95,13 @@ func (b *Brake) longest(r float64, accel func(int) float64) float64 {
 }
 
 // Ticks is how long it takes.
-func (b *Brake) Ticks() int { return 2*b.R + b.C }
+func (b *Brake) Ticks() int { return b.Ra + b.C + b.Rb }
 
 // At is where a joint is t ticks into the brake.
 func (b *Brake) At(joint int, t float64) Point {
 	m, p := b.start[joint], b.p[joint]
-	r, c := float64(b.R), float64(b.C)
-	ramp := func(m Point, to, s float64) Point {
+	ra, c, rb := float64(b.Ra), float64(b.C), float64(b.Rb)
+	ramp := func(m Point, to, r, s float64) Point {
 		j := (to - m.A) / r
 		return Point{
 			Q: m.Q + s*(m.V+s*(m.A/2+s*j/6)),
@@ -99,20 +112,20 @@ func (b *Brake) At(joint int, t float64) Point {
 	if t <= 0 {
 		return m
 	}
-	if t <= r {
-		return ramp(m, -p, t)
+	if t <= ra {
+		return ramp(m, -p, ra, t)
 	}
-	m = ramp(m, -p, r)
+	m = ramp(m, -p, ra, ra)
 	m.A = -p
-	s := min(t-r, c)
+	s := min(t-ra, c)
 	m.Q, m.V = m.Q+s*(m.V-s*p/2), m.V-s*p
-	if t <= r+c {
+	if t <= ra+c {
 		return m
 	}
-	if t >= 2*r+c {
-		return Point{Q: m.Q + p*r*r/6}
+	if t >= ra+c+rb {
+		return Point{Q: m.Q + p*rb*rb/6}
 	}
-	return ramp(m, 0, t-r-c)
+	return ramp(m, 0, rb, t-ra-c)
 }
 
 // End is where a joint comes to rest.
@@ -122,8 +135,12 @@ func (b *Brake) End(joint int) float64 { return b.At(joint, float64(b.Ticks())).
 // refuses the piece: what its own reckoning may be off by, and a tick more or less.
 func (b *Brake) boardSlack(joint int) float64 {
 	m := b.start[joint]
-	return 64 + math.Abs(b.End(joint)-m.Q)/1024 + math.Abs(m.V)
+	return 256 + math.Abs(b.End(joint)-m.Q)/1024 + 2*math.Abs(m.V)
 }
+
+// hostSlack is what whole ticks, and the roundings of a piece's acceleration, may make
+// of a brake that the trajectory's own end has room for.
+func (b *Brake) hostSlack(joint int) float64 { return 128 + math.Abs(b.start[joint].V) }
 
 // beyond is how far a joint's brake ends outside its limits, 0 within.
 func (b *Brake) beyond(joint int, l Limits) float64 {
@@ -142,10 +159,10 @@ func Accept(pieces []Piece, limits []Limits, last bool) (Code, int) {
 	return accept(pieces, limits, last, (*Brake).boardSlack)
 }
 
-// Fits is Accept without a board's allowance for rounding: a piece that fits is one
-// that every board accepts.
+// Fits is Accept with half of what a board allows for roundings: a piece that fits is
+// one that every board accepts.
 func Fits(pieces []Piece, limits []Limits, last bool) (Code, int) {
-	return accept(pieces, limits, last, func(*Brake, int) float64 { return 0 })
+	return accept(pieces, limits, last, (*Brake).hostSlack)
 }
 
 func accept(pieces []Piece, limits []Limits, last bool, slack func(*Brake, int) float64) (Code, int) {
@@ -167,7 +184,7 @@ func accept(pieces []Piece, limits []Limits, last bool, slack func(*Brake, int) 
 		return CodeNotConfigured, 0
 	}
 	for j := range pieces {
-		if over := b.beyond(j, limits[j]); over > 0 && over > slack(&b, j) {
+		if over := b.beyond(j, limits[j]); over > 1e9+slack(&b, j) {
 			return CodeNoRoom, j
 		}
 	}

@@ -154,10 +154,10 @@ func TestVectorsBrakes(t *testing.T) {
 		}
 		b, err := NewBrake(now, limits)
 		require.NoError(t, err, all[0].at)
-		require.Equal(t, head[1:], []int64{int64(b.R), int64(b.C)}, all[0].at)
+		require.Equal(t, head[1:], []int64{int64(b.Ra), int64(b.C), int64(b.Rb)}, all[0].at)
 		for j, v := range joints {
 			n := numbers(t, v)
-			for i, at := range []int{b.R, b.R + b.C, b.Ticks()} {
+			for i, at := range []int{b.Ra, b.Ra + b.C, b.Ticks()} {
 				require.InDelta(t, float64(n[5+i]), b.At(j, float64(at)).Q, 0.51, "%s: after stretch %d", v.at, i+1)
 			}
 			require.Zero(t, b.At(j, float64(b.Ticks())).V, v.at)
