@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tau-robot/tau/drivers/mcu/stream"
 	"github.com/tau-robot/tau/drivers/mcu/wire"
 	"github.com/tau-robot/tau/robot"
 )
@@ -70,19 +71,21 @@ func (r *Robot) afterSearch(m *robot.Motion, l *link, x *leg, why ending) *leg {
 		r.latch(x.err)
 		return nil
 	}
-	from := r.setpoints()
-	to := slices.Clone(from)
+	to := r.setpoints()
 	to[m.Seek.Joint] = m.Seek.Switch
-	back, err := r.wayTo(from, to, m.Seek.Joint, m.Seek.Speed)
-	switch {
-	case err != nil:
+	if r.axes[m.Seek.Joint].wire(m.Seek.Switch) == r.status.Setpoints[a.hw.Channel] || r.epoch != x.epoch {
+		return nil
+	}
+	axes := r.streamed()
+	slow := &axes[a.hw.Channel].Limits.V
+	*slow = min(*slow, uint32(a.on.Velocity(m.Seek.Speed/gentle*a.hw.Direction)))
+	back, err := r.wayTo(to, axes)
+	if err != nil {
 		x.why, x.err = byFault, asError(err)
 		r.latch(x.err)
 		return nil
-	case back == nil || r.epoch != x.epoch:
-		return nil
 	}
-	next := r.newLeg(x.epoch, nil, back)
+	next := r.newLeg(x.epoch, back)
 	next.bounds = m.MaxDeviation
 	return next
 }
@@ -109,11 +112,27 @@ func (r *Robot) relax(m *robot.Motion, x *leg) *leg {
 		}
 		to[i] = math.Max(a.limits.Lower, math.Min(a.limits.Upper, q[i]))
 	}
-	way, err := r.wayTo(from, to, -1, 0)
-	if err != nil || way == nil {
+	if slices.Equal(from, to) {
 		return nil
 	}
-	return r.newLeg(x.epoch, nil, way)
+	way, err := r.wayTo(to, r.streamed())
+	if err != nil {
+		return nil
+	}
+	return r.newLeg(x.epoch, way)
+}
+
+// gentle is the part of the limits that package stream keeps to on a way to a start.
+const gentle = 0.25
+
+// wayTo is a gentle way from the setpoints to a place: the one to the start of a motion
+// that stays there; Robot.mu is held.
+func (r *Robot) wayTo(to []float64, axes []stream.Axis) (*stream.Plan, error) {
+	far := make([]float64, len(to))
+	for i := range far {
+		far[i] = math.Inf(1)
+	}
+	return stream.New(robot.Hold(r.info.Joints, to), axes, stream.Options{Start: slices.Clone(r.status.Setpoints), StartTolerance: far, MaxRate: r.rate()})
 }
 
 // setpoints is what each joint was told last; Robot.mu is held.
@@ -141,8 +160,8 @@ func (r *Robot) outcome(m *robot.Motion, first, last *leg, progress func(robot.P
 		why, err = last.why, last.err
 	}
 	out := robot.Outcome{Status: robot.OutcomeDone, Final: last.final, Duration: first.duration()}
-	if first != last {
-		out.Duration += last.duration()
+	if first != last && why == bySwitch {
+		out.Duration += last.duration() // after a fault the robot was at rest before
 	}
 	if !last.unsure && r.link != nil {
 		out.Final = r.snapshot()
@@ -151,7 +170,7 @@ func (r *Robot) outcome(m *robot.Motion, first, last *leg, progress func(robot.P
 	if !r.blind {
 		out.MaxTrackingError = first.max
 	}
-	at := float64(max(first.lastT, first.lead)-first.lead) / 1000
+	at := first.time(first.lastT)
 	r.mu.Unlock()
 	if progress != nil && first.moved {
 		progress(robot.Progress{T: at, Setpoint: slices.Clone(out.Final.Setpoints), State: out.Final.Clone()})

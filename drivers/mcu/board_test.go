@@ -31,7 +31,7 @@ var today = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 // servos is the pan and tilt on two servos without feedback, as the example has it.
 func servos() rig {
 	return rig{
-		name: "pantilt", file: example("pantilt-servo2.toml"),
+		name: "pantilt", file: dimmed(example("pantilt-servo2.toml")),
 		board: boardtest.Options{Map: "servo2", Kind: boardtest.Host},
 		at:    []float64{0, 0}, stand: []int{1472, 1472},
 	}
@@ -63,6 +63,12 @@ func steppers() rig {
 	}
 }
 
+// dimmed puts the lamp on the board's PWM output, which can be half bright.
+func dimmed(file string) string {
+	at := strings.Index(file, "[output.lamp]")
+	return file[:at] + "[output.lamp]\nchannel = 4\nscale = 254\n"
+}
+
 func example(name string) string {
 	b, err := os.ReadFile("../../testdata/hardware/" + name)
 	if err != nil {
@@ -81,6 +87,22 @@ func (g rig) parts(t testing.TB) (*robot.Model, *hardware.File) {
 	m, err = f.Tightened(m)
 	require.NoError(t, err)
 	return m, f
+}
+
+// args is how the core built for this machine is started as this rig's board.
+func (g rig) args() []string {
+	out := []string{"--map", g.board.Map}
+	if g.board.Feedback != 0 {
+		out = append(out, "--feedback", "adc")
+	}
+	for _, s := range g.board.SwitchAt {
+		side := -1
+		if s.Above {
+			side = 1
+		}
+		out = append(out, "--switch", fmt.Sprintf("%d:%d:%d", s.Joint, s.Position, side))
+	}
+	return out
 }
 
 // start starts the board.

@@ -12,6 +12,9 @@ import (
 	"github.com/tau-robot/tau/robot/hardware"
 )
 
+// coarse is the part of an actuator's range by which the board's steps may round a value.
+const coarse = 0.01
+
 // settleWithin is how long a command waits for the joints to lie or hold still.
 const settleWithin = 4 * time.Second
 
@@ -286,6 +289,12 @@ func (r *Robot) set(l *link, c *robot.Command, i int) error {
 	r.mu.Unlock()
 	scale := r.opts.Hardware.Outputs[i].Scale
 	v := wire.Output{Output: o.Output, Value: uint16(math.Round(c.Value * scale))}
+	a := &r.opts.Model.Actuators[i]
+	if near := float64(v.Value) / scale; math.Abs(near-c.Value) > coarse*(a.Upper-a.Lower) {
+		e := robot.LimitErr(robot.CodeInvalidArgument, a.Name, c.Value, near, a.Unit, fmt.Sprintf("the board's output has steps of %.6g", 1/scale))
+		e.Nearest = []robot.Quantity{{Name: a.Name, Value: near, Unit: a.Unit}}
+		return e
+	}
 	q := command(wire.TypeOutput, v)
 	q.acked = func() { r.values[i] = float64(v.Value) / scale }
 	return r.act(l, q)

@@ -83,12 +83,9 @@ func (r *Robot) boardFault(f wire.Fault, channel byte) {
 			err.Where = r.axes[i].hw.Name
 		}
 	}
-	for i := range r.values {
-		a := &r.opts.Model.Actuators[i]
-		if f == wire.FaultWatchdog && a.OnLost == "off" || f != wire.FaultWatchdog && a.OnStop == "off" {
-			r.values[i] = a.Off
-		}
-	}
+	r.switchOff(func(a *robot.Actuator) bool {
+		return f == wire.FaultWatchdog && a.OnLost == "off" || f != wire.FaultWatchdog && a.OnStop == "off"
+	})
 	r.armed = false
 	if f == wire.FaultEStopCommand && r.estopped {
 		return // that is our own e-stop, of which Stop has said everything
@@ -96,6 +93,15 @@ func (r *Robot) boardFault(f wire.Fault, channel byte) {
 	r.latch(err)
 	if r.leg != nil {
 		r.leg.end(byFault, err)
+	}
+}
+
+// switchOff remembers that the board has set to off what declares it; Robot.mu is held.
+func (r *Robot) switchOff(declares func(*robot.Actuator) bool) {
+	for i := range r.values {
+		if a := &r.opts.Model.Actuators[i]; declares(a) {
+			r.values[i] = a.Off
+		}
 	}
 }
 

@@ -168,11 +168,7 @@ func (r *Robot) lose(l *link, err error) {
 	if r.board != nil && !r.closed {
 		r.epoch++
 		r.lost(robot.Errf(robot.CodeDisconnected, r.opts.Port, "the link to the board was lost: %w", l.err))
-		for i := range r.values {
-			if a := &r.opts.Model.Actuators[i]; a.OnLost == "off" {
-				r.values[i] = a.Off
-			}
-		}
+		r.switchOff(func(a *robot.Actuator) bool { return a.OnLost == "off" })
 	} else if r.leg != nil {
 		r.leg.cut(robot.Errf(robot.CodeDisconnected, "mcu", "the robot was closed"))
 	}

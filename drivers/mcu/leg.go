@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tau-robot/tau/drivers/mcu/stream"
 	"github.com/tau-robot/tau/drivers/mcu/wire"
 	"github.com/tau-robot/tau/robot"
 )
@@ -46,14 +47,12 @@ const (
 
 // leg is one motion of the board, from BEGIN to rest. Guarded by Robot.mu but for done.
 type leg struct {
-	r      *Robot
-	id     uint16
-	epoch  uint64
-	stops  uint16
-	seek   int // the active joint that looks for its switch, -1: none
-	pieces []piece
-	lead   uint32 // ms that lead from the setpoints to the trajectory's start
-	total  uint32 // ms of all pieces
+	r     *Robot
+	id    uint16
+	epoch uint64
+	stops uint16
+	seek  int // the active joint that looks for its switch, -1: none
+	plan  *stream.Plan
 	// bounds is MaxDeviation; nil: nothing is watched.
 	bounds  []float64
 	max     []float64 // tracking errors, NaN of a joint that isn't measured
@@ -194,10 +193,10 @@ func (x *leg) ended() {
 	switch {
 	case x.seek >= 0 && s.Flags.Has(wire.FlagFound):
 		x.why = bySwitch
-	case s.MotionMS < x.total:
-		x.fail(robot.LimitErr(robot.CodeInternal, "mcu", float64(s.MotionMS)/1000, float64(x.total)/1000, "s",
+	case s.MotionMS < uint32(x.plan.Ticks()):
+		x.fail(robot.LimitErr(robot.CodeInternal, "mcu", float64(s.MotionMS)/1000, float64(x.plan.Ticks())/1000, "s",
 			fmt.Sprintf("the board stands still (%s) before the motion's end and doesn't say why", s.State)))
-	case r.heeded() && x.next < len(x.pieces):
+	case r.heeded() && x.next < x.plan.Len():
 		x.fail(robot.Errf(robot.CodeInternal, "mcu", "the board has ended a motion that it doesn't have whole"))
 	}
 }
@@ -228,8 +227,8 @@ func (x *leg) settle() {
 		}
 	case late:
 		x.finish(!moving)
-	case patient:
-		x.finish(true)
+	case patient, x.why == byFault && since(x.stillBad) >= 3*restTime:
+		x.finish(true) // a joint that doesn't follow is at rest where it is
 	}
 }
 
@@ -340,9 +339,16 @@ func (x *leg) report() {
 		t = x.lastT + (s.BoardMS - x.lastMS) // the board's count stands still from a brake on
 	}
 	x.lastT, x.lastMS = t, s.BoardMS
-	p := robot.Progress{T: float64(max(t, x.lead)-x.lead) / 1000, State: r.snapshot()}
+	p := robot.Progress{T: x.time(t), State: r.snapshot()}
 	p.Setpoint = append(p.Setpoint, p.State.Setpoints...)
 	x.reports = append(x.reports, p)
+}
+
+// time is how far into the trajectory so many ms of the leg are, s: nothing on the way
+// to its start, and going on after its end.
+func (x *leg) time(ms uint32) float64 {
+	lead := uint32(x.plan.Lead())
+	return float64(max(ms, lead)-lead) / 1000
 }
 
 // duration is how long it took from the first actuation to rest, s of the board's time,
@@ -377,11 +383,11 @@ func (r *Robot) silent(now time.Time) {
 // Robot.mu is held.
 func (r *Robot) nextPiece(l *link, buf []byte, now time.Time) (frame []byte, at time.Time) {
 	x := r.leg
-	if x == nil || x.over || !x.flows || x.why != toItsEnd || x.epoch != r.epoch || x.next == len(x.pieces) {
+	if x == nil || x.over || !x.flows || x.why != toItsEnd || x.epoch != r.epoch || x.next == x.plan.Len() {
 		return nil, time.Time{}
 	}
-	p := &x.pieces[x.next]
-	if x.part == 0 && !x.fits(p) {
+	ticks, knots, last := x.plan.Piece(x.next)
+	if x.part == 0 && !x.fits(ticks) {
 		if !x.primed && x.sent >= wire.MinStart {
 			x.primed = true
 			r.broadcast()
@@ -395,8 +401,8 @@ func (r *Robot) nextPiece(l *link, buf []byte, now time.Time) (frame []byte, at 
 		return nil, at
 	}
 	first := x.part * wire.MaxKnots
-	last := min(first+wire.MaxKnots, len(p.knots))
-	seg := wire.Segment{Index: byte(x.next), Ticks: p.ticks, First: byte(first), Last: x.next == len(x.pieces)-1, Knots: p.knots[first:last]}
+	end := min(first+wire.MaxKnots, len(knots))
+	seg := wire.Segment{Index: byte(x.next), Ticks: byte(ticks), First: byte(first), Last: last, Knots: knots[first:end]}
 	frame, err := seg.Append(buf, l.seq)
 	if err != nil {
 		x.fail(robot.Errf(robot.CodeInternal, "mcu", "piece %d of the motion can't be sent: %w", x.next, err))
@@ -404,9 +410,9 @@ func (r *Robot) nextPiece(l *link, buf []byte, now time.Time) (frame []byte, at 
 	}
 	l.seq++
 	x.part++
-	if last == len(p.knots) {
-		x.next, x.part, x.sent = x.next+1, 0, x.sent+uint32(p.ticks)
-		if !x.primed && (x.sent >= primed || x.next == len(x.pieces)) {
+	if end == len(knots) {
+		x.next, x.part, x.sent = x.next+1, 0, x.sent+uint32(ticks)
+		if !x.primed && (x.sent >= primed || x.next == x.plan.Len()) {
 			x.primed = true
 			r.broadcast()
 		}
@@ -415,7 +421,7 @@ func (r *Robot) nextPiece(l *link, buf []byte, now time.Time) (frame []byte, at 
 }
 
 // fits reports whether the board has room for one more piece, in bytes and in motion.
-func (x *leg) fits(p *piece) bool {
+func (x *leg) fits(ticks int) bool {
 	r, s := x.r, &x.r.status
 	free, accepted, at := int(r.board.hello.Queue), byte(0), uint32(0)
 	if s.Motion == x.id {
@@ -423,5 +429,5 @@ func (x *leg) fits(p *piece) bool {
 	}
 	inFlight := int(byte(x.next) - accepted)
 	room := free - (inFlight+1)*wire.PieceBytes(int(r.board.hello.Joints))
-	return room >= 0 && x.sent+uint32(p.ticks) <= at+ahead
+	return room >= 0 && x.sent+uint32(ticks) <= at+ahead
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tau-robot/tau/drivers/mcu/stream"
 	"github.com/tau-robot/tau/drivers/mcu/wire"
 	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/robot/hardware"
@@ -79,7 +80,7 @@ func (a *axis) matches(b *board) error {
 		{"upper", a.config.Upper, c.Upper, a.config.Upper <= c.Upper},
 	} {
 		if !side.narrower {
-			return robot.LimitErr(robot.CodeInvalidArgument, h.Name, float64(side.is)/perUnit, float64(side.may)/perUnit, h.Kind.Unit(),
+			return robot.LimitErr(robot.CodeInvalidArgument, h.Name, float64(side.is)/stream.PerUnit, float64(side.may)/stream.PerUnit, h.Kind.Unit(),
 				fmt.Sprintf("channel %d: the %s end of its range is beyond what the board can do; narrow the joint's limits, or correct zero and scale", h.Channel, side.what))
 		}
 	}

@@ -3,9 +3,11 @@ package mcu
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/tau-robot/tau/drivers/mcu/stream"
 	"github.com/tau-robot/tau/drivers/mcu/wire"
 	"github.com/tau-robot/tau/robot"
 )
@@ -16,12 +18,6 @@ const (
 	// sliding joints, m.
 	switchRoom  = 0.02
 	switchRoomM = 5e-3
-	// gentle is the part of the joints' limits that ways keep to that aren't a motion's
-	// own: to its start, back to a switch, to where a blocked joint is.
-	gentle = 0.25
-	// same is the difference, in units of the wire, that is none: what the first piece
-	// of a motion makes good unnoticed.
-	same = 16
 )
 
 func refused(err error) (robot.Outcome, error) {
@@ -40,22 +36,18 @@ func (r *Robot) Execute(ctx context.Context, m robot.Motion, progress func(robot
 	if err := r.admissible(&m); err != nil {
 		return refused(err)
 	}
-	approved, err := r.cut(m.Trajectory)
-	if err != nil {
-		return refused(err)
-	}
 	if err := context.Cause(ctx); err != nil {
 		return refused(robot.Errf(robot.CodeCancelled, m.ID, "cancelled before it began: %w", err))
 	}
 	r.fresh(ctx)
-	r.mu.Lock()
-	x, l, err := r.beginMotion(&m, approved)
-	r.mu.Unlock()
+	r.awaitFor(ctx, heedWithin, func() bool { return r.link == nil || r.heeded() })
+	run, x, l, err := r.beginMotion(&m)
+	if run != nil {
+		defer r.finish(run)
+	}
 	if err != nil {
 		return refused(err)
 	}
-	run := r.run
-	defer r.finish(run)
 	r.follow(ctx, l, x, m.ID, progress)
 	first := x
 	if next := r.after(&m, x); next != nil {
@@ -130,34 +122,63 @@ func (r *Robot) finish(x *run) {
 	r.broadcast()
 }
 
-// beginMotion holds a motion against the robot as it is, and takes it; Robot.mu is held.
-func (r *Robot) beginMotion(m *robot.Motion, approved []piece) (*leg, *link, error) {
+// beginMotion holds a motion against the robot as it is, takes the robot for it, and
+// plans what the board is sent; the run is the caller's to finish, also with an error.
+func (r *Robot) beginMotion(m *robot.Motion) (*run, *leg, *link, error) {
+	r.mu.Lock()
+	if err := r.mayMove(m); err != nil {
+		r.mu.Unlock()
+		return nil, nil, nil, err
+	}
+	x, l := r.begin(m.Epoch), r.link
+	axes, start, rate := r.streamed(), slices.Clone(r.status.Setpoints), r.rate()
+	r.mu.Unlock()
+
+	// What the setpoints are off the start by, which mayMove has bounded, is made good
+	// on a gentle way there.
+	most := make([]float64, len(r.axes))
+	for i := range most {
+		most[i] = m.StartTolerance[i] + m.MaxDeviation[i]
+	}
+	plan, err := stream.New(m.Trajectory, axes, stream.Options{Start: start, StartTolerance: most, MaxRate: rate})
+	if err != nil {
+		return x, nil, nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.link != l:
+		return x, nil, nil, robot.Errf(robot.CodeDisconnected, r.opts.Port, "the link to the board was lost before it began")
+	case x.stop || x.closing || r.epoch != m.Epoch:
+		return x, nil, nil, robot.Errf(robot.CodeStopped, m.ID, "a stop came before it began")
+	case !r.enabled():
+		return x, nil, nil, robot.Errf(robot.CodeNotEnabled, "mcu", "torque is off")
+	case !slices.Equal(start, r.status.Setpoints):
+		return x, nil, nil, robot.Errf(robot.CodeStartMoved, "mcu", "the setpoints moved while the motion was planned")
+	}
+	out := r.newLeg(m.Epoch, plan)
+	out.bounds = m.MaxDeviation
+	if m.Seek != nil {
+		out.seek = m.Seek.Joint
+	}
+	return x, out, l, nil
+}
+
+// mayMove says why a motion may not begin now; Robot.mu is held.
+func (r *Robot) mayMove(m *robot.Motion) error {
 	if err := r.admit(m.Epoch); err != nil {
-		return nil, nil, err
+		return err
 	}
 	if !r.enabled() {
-		return nil, nil, robot.Errf(robot.CodeNotEnabled, "mcu", "torque is off")
+		return robot.Errf(robot.CodeNotEnabled, "mcu", "torque is off")
 	}
 	if !r.heeded() {
-		return nil, nil, robot.Errf(robot.CodeLinkTimeout, "mcu", "the board hasn't answered the last stop yet")
+		return robot.Errf(robot.CodeLinkTimeout, "mcu", "the board hasn't answered the last stop yet")
 	}
 	if err := r.referenced(m); err != nil {
-		return nil, nil, err
+		return err
 	}
-	if err := r.atStart(m); err != nil {
-		return nil, nil, err
-	}
-	lead, err := r.leadTo(m)
-	if err != nil {
-		return nil, nil, err
-	}
-	r.begin(m.Epoch)
-	x := r.newLeg(m.Epoch, lead, approved)
-	x.bounds = m.MaxDeviation
-	if m.Seek != nil {
-		x.seek = m.Seek.Joint
-	}
-	return x, r.link, nil
+	return r.atStart(m)
 }
 
 // referenced refuses a motion while it isn't known where the joints are; Robot.mu is held.
@@ -220,36 +241,15 @@ func (r *Robot) atStart(m *robot.Motion) error {
 	return nil
 }
 
-// leadTo is the way from the setpoints to a motion's start, nil if there is none to go;
-// Robot.mu is held.
-func (r *Robot) leadTo(m *robot.Motion) ([]piece, error) {
-	start := m.Trajectory.Segments[0].Q
-	from := make([]float64, len(start))
-	for i, q := range start {
-		from[i] = r.setpoint(i)
-		if d := r.axes[i].wire(q) - r.status.Setpoints[r.axes[i].hw.Channel]; d >= -same && d <= same {
-			from[i] = q
-		}
-	}
-	return r.wayTo(from, start, -1, 0)
-}
-
-// newLeg makes the leg that the board goes next, of these pieces; Robot.mu is held.
-func (r *Robot) newLeg(epoch uint64, lead, pieces []piece) *leg {
+// newLeg makes the leg that the board goes next; Robot.mu is held.
+func (r *Robot) newLeg(epoch uint64, plan *stream.Plan) *leg {
 	if r.motions++; r.motions == 0 || r.motions == r.status.Motion {
-		r.motions++ // 0 is no motion, and the board's last one another host's
+		r.motions++ // 0 is no motion, and the board's last one may be another host's
 	}
 	x := &leg{
-		r: r, id: r.motions, epoch: epoch, stops: r.stops, seek: -1,
-		pieces: append(lead[:len(lead):len(lead)], pieces...),
-		max:    make([]float64, len(r.axes)), outside: make([]bool, len(r.axes)),
+		r: r, id: r.motions, epoch: epoch, stops: r.stops, seek: -1, plan: plan,
+		max: make([]float64, len(r.axes)), outside: make([]bool, len(r.axes)),
 		done: make(chan struct{}),
-	}
-	for _, p := range lead {
-		x.lead += uint32(p.ticks)
-	}
-	for _, p := range x.pieces {
-		x.total += uint32(p.ticks)
 	}
 	for i := range x.max {
 		x.max[i], x.outside[i] = math.NaN(), true

@@ -126,6 +126,7 @@ func (r *Robot) takeAck(l *link, f wire.Frame, now time.Time) error {
 		l.busy = m.Code == wire.CodeBusy
 	case m.Type == wire.TypeStop:
 		l.acknowledge(m.Seq)
+		r.switchOff(func(a *robot.Actuator) bool { return a.OnStop == "off" })
 	case m.Type == wire.TypeSegment && r.leg != nil && l.greeted:
 		r.leg.refused(r.refusal(m.Type, m.Code))
 	}
@@ -152,6 +153,9 @@ func (r *Robot) counted(l *link, stops uint16, now time.Time) {
 	}
 	more := int(stops - r.stops)
 	r.stops = stops
+	if more > 0 {
+		r.switchOff(func(a *robot.Actuator) bool { return a.OnStop == "off" })
+	}
 	if more > 0 && l.foreign(more, now) > 0 {
 		r.intruded("somebody else has stopped the board")
 	}

@@ -3,14 +3,13 @@ package mcu
 import (
 	"fmt"
 	"math"
+	"time"
 
+	"github.com/tau-robot/tau/drivers/mcu/stream"
 	"github.com/tau-robot/tau/drivers/mcu/wire"
 	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/robot/hardware"
 )
-
-// perUnit is what the wire has for one of a channel's own units.
-const perUnit = 256
 
 // axis is one active joint and how the wire speaks of it.
 type axis struct {
@@ -21,6 +20,7 @@ type axis struct {
 	// has none.
 	smallest float64
 	config   wire.Configure
+	on       stream.Axis // without its limits
 }
 
 // newAxes makes the axes of a robot from its file and its model, whichever is tighter.
@@ -30,6 +30,7 @@ func newAxes(m *robot.Model, f *hardware.File) ([]axis, error) {
 	for i := range f.Joints {
 		a := &out[i]
 		a.hw, a.unit = &f.Joints[i], m.Joints[m.Active[i]].Type.Unit()
+		a.on = stream.Axis{Name: a.hw.Name, Unit: a.unit, Joint: i, Zero: a.hw.Zero, Scale: a.hw.Direction * a.hw.Scale}
 		a.limits = tighter(limits[i], m.Limits[i])
 		if err := a.limits.Validate(a.hw.Name); err != nil {
 			return nil, err
@@ -72,15 +73,47 @@ func tighter(a, b robot.JointLimits) robot.JointLimits {
 	return a
 }
 
-// wire returns a position on the wire, rounded to the nearest. Rounding keeps order, so
-// what lies within limits lies within the rounded limits. q is finite and within what
-// configure has accepted, or near it.
-func (a *axis) wire(q float64) int32 {
-	return int32(math.Round(math.Max(-wire.MaxQ, math.Min(wire.MaxQ, a.hw.Units(q)*perUnit))))
-}
+// wire returns a position on the wire, rounded to the nearest.
+func (a *axis) wire(q float64) int32 { return a.on.Wire(q) }
 
 // position returns where a position on the wire is, rad or m.
-func (a *axis) position(w int32) float64 { return a.hw.Position(float64(w) / perUnit) }
+func (a *axis) position(w int32) float64 { return a.on.Position(w) }
+
+// streamed is what a plan is made for: all joints of the board, by channel, with the
+// limits that it was told; Robot.mu is held.
+func (r *Robot) streamed() []stream.Axis {
+	out := make([]stream.Axis, r.board.hello.Joints)
+	limits := func(c *wire.Configure) wire.Limits {
+		return wire.Limits{Lower: c.Lower, Upper: c.Upper, V: c.V, A: c.A, Ramp: c.Ramp, Referenced: true}
+	}
+	for i := range r.board.spare {
+		c := &r.board.spare[i]
+		out[c.Channel] = stream.Axis{
+			Name: fmt.Sprintf("spare joint %d", c.Channel), Joint: stream.Spare,
+			Zero: float64(c.Lower) / stream.PerUnit, Limits: limits(c),
+		}
+	}
+	for i := range r.axes {
+		a := r.axes[i].on
+		a.Limits = limits(&r.axes[i].config)
+		if r.unref[i] {
+			a.Limits = a.Limits.Unreferenced()
+		}
+		out[r.axes[i].hw.Channel] = a
+	}
+	return out
+}
+
+// rate is how many pieces of all joints the line carries in a second.
+func (r *Robot) rate() float64 {
+	joints := int(r.board.hello.Joints)
+	bytes := 0
+	for at := 0; at < joints; at += wire.MaxKnots {
+		bytes += wire.Overhead + 3 + 7*min(wire.MaxKnots, joints-at)
+	}
+	const beats = float64(time.Second/heartbeatPeriod) * (wire.Overhead + 4)
+	return (mostLoad*float64(r.opts.Baud)/bitsPerByte - beats) / float64(bytes)
+}
 
 // configure fills in what the board is told of the joint. The brake's ramp is rounded
 // down: a brake that builds up faster is shorter, and so never longer than what the
@@ -91,20 +124,20 @@ func (a *axis) configure(flags wire.JointFlags) error {
 		return robot.Errf(robot.CodeInvalidArgument, h.Name, "the joint has no limits of position, and a board needs some")
 	}
 	for _, q := range [...]float64{l.Lower, l.Upper} {
-		if u := h.Units(q) * perUnit; math.Abs(u) > wire.MaxQ {
-			return robot.LimitErr(robot.CodeInvalidArgument, h.Name, h.Units(q), wire.MaxQ/perUnit, h.Kind.Unit(),
+		if u := h.Units(q) * stream.PerUnit; math.Abs(u) > wire.MaxQ {
+			return robot.LimitErr(robot.CodeInvalidArgument, h.Name, h.Units(q), wire.MaxQ/stream.PerUnit, h.Kind.Unit(),
 				"the limit of position is more than the wire can say; correct zero and scale")
 		}
 	}
 	lower, upper := a.wire(l.Lower), a.wire(l.Upper)
-	v := math.Round(l.Velocity * h.Scale * perUnit * perUnit / 1000)
-	acc := math.Round(l.Acceleration * h.Scale * perUnit * 65536 / 1e6)
+	v := math.Round(l.Velocity * h.Scale * stream.PerUnit * stream.PerUnit / 1000)
+	acc := math.Round(l.Acceleration * h.Scale * stream.PerUnit * 65536 / 1e6)
 	ramp := math.Floor(l.Acceleration/l.Jerk*1000 + 1e-6)
 	for _, k := range [...]struct {
 		what            string
 		value, from, to float64
 	}{
-		{"velocity", v, 1, wire.MaxV}, {"acceleration", acc, math.Max(1, v*perUnit/wire.MaxStopping), wire.MaxA}, {"acceleration / jerk", ramp, 0, wire.MaxRamp},
+		{"velocity", v, 1, wire.MaxV}, {"acceleration", acc, math.Max(1, v*stream.PerUnit/wire.MaxStopping), wire.MaxA}, {"acceleration / jerk", ramp, 0, wire.MaxRamp},
 	} {
 		if !(k.value >= k.from && k.value <= k.to) {
 			return robot.Errf(robot.CodeInvalidArgument, h.Name, "its limit of %s is %.6g on the wire, which takes %.6g to %.6g; correct the limits or the scale", k.what, k.value, k.from, k.to)

@@ -160,8 +160,16 @@ static void receive(struct host *h)
 	uint8_t bytes[256];
 	unsigned n = credit(h, &h->rx_credit);
 
-	cable_look(&h->cable);
-	n = cable_read(&h->cable, bytes, n < sizeof bytes ? n : (unsigned)sizeof bytes);
+	n = n < sizeof bytes ? n : (unsigned)sizeof bytes;
+	if (h->stepped) {
+		n = n < h->rx_n ? n : h->rx_n;
+		memcpy(bytes, h->rx, n);
+		h->rx_n -= n;
+		memmove(h->rx, h->rx + n, h->rx_n);
+	} else {
+		cable_look(&h->cable);
+		n = cable_read(&h->cable, bytes, n);
+	}
 	if (n != 0 && h->bytes) {
 		trace_hex(h->ns, "rx", bytes, n);
 	}

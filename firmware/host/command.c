@@ -147,6 +147,42 @@ static const char *cycles(struct host *h, char *const w[])
 	return NULL;
 }
 
+/* rx HEX and step N: a line without a terminal, and time that passes on command. */
+static const char *rx(struct host *h, char *const w[])
+{
+	size_t n = w[1] == NULL ? 0 : strlen(w[1]);
+
+	if (!h->stepped || n == 0 || n % 2 != 0 || n / 2 > sizeof h->rx - h->rx_n) {
+		return "rx HEX wants bytes that fit, and --speed step";
+	}
+	for (size_t i = 0; i < n; i += 2) {
+		const char byte[3] = {w[1][i], w[1][i + 1], 0};
+		char *end;
+		unsigned long v = strtoul(byte, &end, 16);
+
+		if (end != byte + 2) {
+			return "rx wants hexadecimal digits";
+		}
+		h->rx[h->rx_n + i / 2] = (uint8_t)v;
+	}
+	h->rx_n += (unsigned)(n / 2);
+	return NULL;
+}
+
+static const char *step(struct host *h, char *const w[])
+{
+	long n;
+
+	if (!h->stepped || !number(w[1], 1, 1000, &n)) {
+		return "step N wants 1 to 1000 ms, and --speed step";
+	}
+	while (n-- > 0 && h->ended == NULL) {
+		command_due(h);
+		board_pass(h);
+	}
+	return NULL;
+}
+
 static const char *quit(struct host *h, char *const w[])
 {
 	(void)w;
@@ -196,6 +232,7 @@ static const struct {
 	{"stall", joint},    {"hand", joint},        {"plug", cable},       {"unplug", cable},
 	{"freeze", clock_word}, {"thaw", clock_word}, {"hang", clock_word}, {"reset", reset},
 	{"brownout", reset}, {"cycles", cycles},     {"quit", quit},        {"note", note},
+	{"rx", rx},          {"step", step},
 };
 
 static void execute(struct host *h, const char *line, bool late)
@@ -230,7 +267,10 @@ void command_look(struct host *h)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 
-	while (h->ended == NULL && poll(&p, 1, 0) > 0) {
+	int wait = h->stepped ? -1 : 0;
+
+	while (h->ended == NULL && poll(&p, 1, wait) > 0) {
+		wait = 0;
 		ssize_t n = read(STDIN_FILENO, h->input + h->input_n, sizeof h->input - h->input_n);
 		char *line = h->input, *end;
 

@@ -17,6 +17,7 @@ enum {
 	HOST_OUTPUTS = 3,
 	HOST_TX = 128,     /* the AVR port's ring, in bytes */
 	HOST_LATER = 64,
+	HOST_RX = 1024,
 	HOST_COMMAND = 120
 };
 
@@ -46,6 +47,7 @@ struct host {
 	uint64_t wall0;   /* the wall's clock where the bench's is 0 */
 	uint64_t late_most, late_shown, slipped;
 	bool real, edges, bytes;
+	bool stepped; /* time passes by the word step only, bytes come by rx and go by the trace */
 	bool frozen, hung;
 	uint64_t hung_ns;
 	const char *ended;
@@ -55,6 +57,8 @@ struct host {
 	uint8_t tx[HOST_TX];           /* the board's ring */
 	unsigned tx_n;
 	uint64_t received, sent;
+	uint8_t rx[HOST_RX]; /* stepped: what waits for the board */
+	unsigned rx_n;
 
 	char input[512];
 	unsigned input_n;
@@ -72,7 +76,7 @@ void board_boot(struct host *h, const char *cause);
 void board_pass(struct host *h);
 
 /* command.c */
-/* Takes what stands on stdin. */
+/* Takes what stands on stdin; stepped, waits for it. */
 void command_look(struct host *h);
 /* Carries out what was put off until now. */
 void command_due(struct host *h);

@@ -59,7 +59,7 @@ static int bad(const char *what, const char *arg)
 	(void)fprintf(stderr, "tau-host: %s %s\n"
 		"usage: tau-host --map servo2|servo8|stepper3 | --joints servo:N|stepper:N\n"
 		"       [--feedback adc] [--switch J:POS:DIR]... [--boot N] [--baud N]\n"
-		"       [--speed real|free] [--link PATH] [--edges] [--bytes]\n",
+		"       [--speed real|free|step] [--link PATH] [--edges] [--bytes]\n",
 		what, arg == NULL ? "" : arg);
 	return 2;
 }
@@ -104,8 +104,10 @@ static void run(struct host *h)
 	h->wall0 = wall(CLOCK_MONOTONIC) - h->ns;
 	while (h->ended == NULL) {
 		command_look(h);
-		command_due(h);
-		board_pass(h);
+		if (!h->stepped) {
+			command_due(h);
+			board_pass(h);
+		}
 		if (trace_flush() != 0) {
 			h->ended = "nobody reads the trace";
 		}
@@ -181,8 +183,10 @@ int main(int argc, char **argv)
 		return bad("no such joints:", joints);
 	}
 	h.real = strcmp(speed, "real") == 0;
-	if (!h.real && strcmp(speed, "free") != 0) {
-		return bad("--speed is real or free, not", speed);
+	h.stepped = strcmp(speed, "step") == 0;
+	h.bytes = h.bytes || h.stepped;
+	if (!h.real && !h.stepped && strcmp(speed, "free") != 0) {
+		return bad("--speed is real, free or step, not", speed);
 	}
 	plant_begin(&h.plant);
 	for (unsigned i = 0; i < n_switches; i++) {
@@ -198,12 +202,14 @@ int main(int argc, char **argv)
 	}
 	cable_begin(&h.cable, link);
 
-	const char *why = cable_plug(&h.cable);
+	if (!h.stepped) {
+		const char *why = cable_plug(&h.cable);
 
-	if (why != NULL) {
-		return bad(why, NULL);
+		if (why != NULL) {
+			return bad(why, NULL);
+		}
+		trace(h.ns, "pty %s", h.cable.path);
 	}
-	trace(h.ns, "pty %s", h.cable.path);
 	board_boot(&h, "power");
 	run(&h);
 	cable_unplug(&h.cable);
