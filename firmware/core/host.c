@@ -46,8 +46,11 @@ static uint8_t greet(const uint8_t *p)
 	}
 	if (core.state == LOADED) {
 		queue_empty();
-		core.state = HOLD;
 	}
+	if (core.state != FAULT) {
+		core.state = IDLE;
+	}
+	core.enabled = false; /* that was another host's word */
 	core.report_holds = false;
 	core.greeted = true;
 	core.speaks = p[3] == TAU_VERSION;
