@@ -52,6 +52,11 @@ void check_equal(long long got, long long want, const char *file, int line, cons
 	check_that(got == want, file, line, "%s is %lld, not %s = %lld", got_text, got, want_text, want);
 }
 
+unsigned long check_failures(void)
+{
+	return state.failures;
+}
+
 int check_end(void)
 {
 	(void)printf("%lu tests, %lu checks, %lu failures\n", state.tests, state.checks, state.failures);

@@ -20,6 +20,8 @@ void check_that(bool so, const char *file, int line, const char *format, ...)
 /* What a failure should name besides: a vector's line, a seed. NULL: nothing. */
 void check_about(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+unsigned long check_failures(void);
+
 /* The exit status: 1 if anything failed. Says how many tests and checks there were. */
 int check_end(void);
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "check.h"
+#include "random.h"
 #include "vectors.h"
 
 int main(int argc, char **argv)
@@ -12,5 +13,6 @@ int main(int argc, char **argv)
 	}
 	vectors_test(argv[1]);
 	sessions_test(argv[1]);
+	random_test();
 	return check_end();
 }
