@@ -211,14 +211,15 @@ static bool input_level(const struct bench *b, const struct wire *w)
 void pins_inputs(struct bench *b, bool fresh)
 {
 	for (unsigned p = 0; p < sizeof ports; p++) {
-		avr_ioport_external_t e = { 0 };
+		uint8_t mask = 0, level = 0;
 		for (const struct wire *w = b->wiring->pins; w->role != ROLE_END; w++) {
 			if (!is_input(w) || w->port != ports[p])
 				continue;
-			e.mask |= 1u << w->bit & 0xFF;
+			mask |= (uint8_t)(1u << w->bit);
 			if (input_level(b, w))
-				e.value |= 1u << w->bit & 0xFF;
+				level |= (uint8_t)(1u << w->bit);
 		}
+		avr_ioport_external_t e = { .mask = mask, .value = level };
 		/* Else a write to the port would put the pull-up's level over ours. */
 		(void)avr_ioctl(b->avr, (uint32_t)AVR_IOCTL_IOPORT_SET_EXTERNAL(ports[p]), &e);
 	}

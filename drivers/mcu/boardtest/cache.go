@@ -163,11 +163,14 @@ func (c *cache) build(r recipe) (string, error) {
 	return made, nil
 }
 
-// hash is of everything that r's outcome depends on: its sources, its arguments, and
-// the compilers' versions.
+// hash is of everything that r's outcome depends on: its sources, its arguments, what
+// the environment says to make, and the compilers' versions.
 func (c *cache) hash(r recipe) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q\n", r.make)
+	for _, v := range []string{"CC", "CFLAGS", "AVRCC"} {
+		fmt.Fprintf(h, "%q\n", os.Getenv(v))
+	}
 	for _, command := range r.also {
 		version, err := exec.Command(command, "--version").Output() //nolint:noctx // ends at once
 		if err != nil {
