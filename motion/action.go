@@ -19,6 +19,7 @@ type moveAction struct {
 	session   string // with principal, who has the permissions that it needs
 	principal string
 	scale     float64 // the speed scale that it needs to be allowed
+	power     uint64  // arm.power when it was planned
 	motion    robot.Motion
 	rehearsal robot.Rehearsal
 	held      string      // the body that the gripper held when it was planned
@@ -115,6 +116,9 @@ func (x *moveAction) Check(ctx context.Context) error {
 	if err := x.arm.canMove(st); err != nil {
 		return gateErr(err)
 	}
+	if x.power != x.arm.powerNow() {
+		return gate.Errf(gate.CodePlanExpired, x.arm.name, "torque was switched or a latch released since this was planned; plan again")
+	}
 	if x.motion.Seek == nil {
 		if err := x.arm.calibrated(st); err != nil {
 			return gateErr(err)
@@ -162,10 +166,15 @@ func apart(a, b *robot.Pose) (dist, turn float64) {
 	return a.P.Sub(b.P).Len(), 2 * math.Acos(math.Min(1, math.Abs(a.Q.Dot(b.Q))))
 }
 
-// atStart compares the measured configuration with the motion's start.
+// atStart compares the measured configuration with the motion's start; of joints that
+// nothing measures, what they were told in this power-up.
 func (x *moveAction) atStart(st robot.State) error {
 	start := x.motion.Trajectory.Start()
-	for i, q := range where(st) {
+	q := x.arm.where(st)
+	if q == nil {
+		return robot.Errf(robot.CodeStaleState, x.arm.name, "the backend doesn't say where it is; plan again")
+	}
+	for i, q := range q {
 		if d := math.Abs(q - start[i]); !(d <= x.motion.StartTolerance[i]) {
 			u := x.arm.unit(i)
 			return &robot.Error{
@@ -188,7 +197,7 @@ func (x *moveAction) Run(ctx context.Context) (gate.Result, error) {
 	m := x.motion
 	m.ID = x.call
 	out, err := x.arm.Backend.Execute(runCtx, m, func(p robot.Progress) {
-		if d := w.check(p); d != nil {
+		if d := w.check(p, runCtx.Err() != nil); d != nil {
 			cancel(d) // the backend stops in a controlled way; Execute returns at rest
 		}
 		if x.progress != nil && p.T >= next {
@@ -202,9 +211,9 @@ func (x *moveAction) Run(ctx context.Context) (gate.Result, error) {
 		if out.Status == robot.OutcomeDone || out.Status == robot.OutcomeCancelled && ctx.Err() == nil {
 			out.Status, err = robot.OutcomeFaulted, d
 		}
-	case out.Status == robot.OutcomeDone && x.arm.info.MeasuresPosition && !w.watched():
+	case out.Status == robot.OutcomeDone && !w.watched():
 		out.Status = robot.OutcomeUnknown
-		err = robot.Errf(robot.CodeUnknownOutcome, x.arm.name, "the backend reported no measurement on the way, so the motion was not watched")
+		err = robot.Errf(robot.CodeUnknownOutcome, x.arm.name, "the backend reported nothing on the way, so the motion was not watched")
 	}
 	return x.result(out, err)
 }
@@ -212,29 +221,29 @@ func (x *moveAction) Run(ctx context.Context) (gate.Result, error) {
 // reportEvery is how often a running motion tells its caller where it is, s of motion time.
 const reportEvery = 0.5
 
-// result turns an outcome into what the caller is told: measured values only.
+// result turns an outcome into what the caller is told: measured values, and beside
+// them, named so, the setpoints of joints that nothing measures.
 func (x *moveAction) result(out robot.Outcome, err error) (gate.Result, error) {
 	r := motionResult{
 		DurationS: out.Duration, Outcome: out.Status, Mode: x.arm.info.Mode,
 		Backend: x.arm.info.Backend, Gripped: out.Gripped, Rehearsal: &x.rehearsal,
 	}
-	if out.Final.Positions != nil {
-		r.Positions, r.Unreferenced = x.arm.known(out.Final)
-		r.MeasuredAt = &out.Final.MeasuredAt
-		r.Tip = x.arm.knownTip(out.Final)
-	}
-	if len(out.MaxTrackingError) > 0 {
-		worst := 0.0
-		for _, e := range out.MaxTrackingError {
-			worst = math.Max(worst, e)
+	final := x.arm.honest(out.Final.Clone())
+	r.OpenLoop = x.arm.openLoopNames()
+	if x.arm.where(final) != nil {
+		r.Positions, r.Unreferenced = x.arm.known(final)
+		r.Setpoints = x.arm.setpoints(final, false)
+		if final.Positions != nil {
+			r.MeasuredAt = &out.Final.MeasuredAt
 		}
-		r.MaxTrackingError = &worst
+		r.Tip = x.arm.knownTip(final)
 	}
+	r.MaxTrackingError = x.arm.worstOf(out.MaxTrackingError)
 	data, merr := json.Marshal(r)
 	if merr != nil {
 		return gate.Result{}, gate.Errf(gate.CodeUnknownOutcome, x.arm.name, "the result could not be encoded: %w", merr)
 	}
-	res := gate.Result{Data: data, Text: r.text()}
+	res := gate.Result{Data: data, Text: r.text(x.arm.unknownText(final))}
 	switch out.Status {
 	case robot.OutcomeDone:
 		if err == nil {
@@ -253,6 +262,17 @@ func (x *moveAction) result(out robot.Outcome, err error) (gate.Result, error) {
 		err = robot.Errf(robot.CodeUnknownOutcome, x.arm.name, "the backend reported %q without a reason", out.Status)
 	}
 	return res, gateErr(err)
+}
+
+// worstOf is the largest tracking error of the joints that are measured, nil where none is.
+func (a *arm) worstOf(errors []float64) *float64 {
+	var worst *float64
+	for i, e := range errors {
+		if !a.isOpenLoop(i) && !math.IsNaN(e) && (worst == nil || e > *worst) {
+			worst = &e
+		}
+	}
+	return worst
 }
 
 // gateErrOrNil keeps a nil error a nil interface.

@@ -44,10 +44,11 @@ type want struct {
 	session, principal string
 	moves              bool      // it is asked for, so that what can't move now is refused
 	after              *prospect // where earlier actions leave the robot; nil: where it is measured
+	power              uint64    // arm.power from before its state was read
 }
 
-func wantOf(call gate.Call, moves bool) want {
-	return want{session: call.Session.Name, principal: call.Principal, moves: moves}
+func (a *arm) wantOf(call gate.Call, moves bool) want {
+	return want{session: call.Session.Name, principal: call.Principal, moves: moves, power: a.powerNow()}
 }
 
 // openZones are the zones of a scene that are open to a principal, in ascending order.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"sort"
-	"strings"
 	"sync"
 	"time"
 
@@ -39,13 +38,15 @@ type arm struct {
 	info robot.Info
 	tree *kinematics.Tree
 
-	allow Allowances
-	space *workspace // nil: the tip may go anywhere
+	openLoop []bool // by active joint: nothing measures it; nil: all are measured
+	allow    Allowances
+	space    *workspace // nil: the tip may go anywhere
 
 	mu      sync.Mutex
 	scene   *robot.Scene // what paths was made for
 	paths   *paths
 	latched *robot.Fault // a deviation that this package found, until estop_reset
+	power   uint64       // how often torque was switched or a latch released: what was planned before is void
 	edits   edits        // of the scene
 
 	hashes sceneHashes
@@ -91,6 +92,20 @@ func (a *arm) unlatch() {
 	a.latched = nil
 }
 
+// repowered counts that torque was switched or a latch released, whatever came of it.
+func (a *arm) repowered() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.power++
+}
+
+// powerNow is how often repowered was called.
+func (a *arm) powerNow() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.power
+}
+
 // measure reads the robot as its backend says it is and insists on measured
 // positions where the backend measures any.
 func (a *arm) measure(ctx context.Context) (robot.State, error) {
@@ -101,7 +116,7 @@ func (a *arm) measure(ctx context.Context) (robot.State, error) {
 	if a.info.MeasuresPosition && len(st.Positions) != a.Model.DoF() {
 		return st, robot.Errf(robot.CodeStaleState, a.name, "the backend reported %d positions for %d joints", len(st.Positions), a.Model.DoF())
 	}
-	return st, nil
+	return a.honest(st), nil
 }
 
 // state is measure with the deviation that this package has latched, if any.
@@ -118,21 +133,16 @@ func (a *arm) state(ctx context.Context) (robot.State, error) {
 	return st, nil
 }
 
-// where returns the best knowledge of the configuration: measured positions, or
-// the setpoints of an open-loop backend.
-func where(st robot.State) []float64 {
-	if st.Positions != nil {
-		return st.Positions
-	}
-	return st.Setpoints
-}
-
 // startOf returns the configuration that a motion planned now starts from: each
 // joint's held setpoint where the measured position is within tolerance of it, so
-// that the command doesn't jump by the servo's droop, else the measured position.
+// that the command doesn't jump by the servo's droop, else the measured position. Of
+// a joint that nothing measures it is the setpoint.
 func (a *arm) startOf(st robot.State) []float64 {
-	q := append([]float64(nil), where(st)...)
+	q := a.where(st)
 	for i, tol := range a.startTolerance() {
+		if i >= len(q) {
+			break
+		}
 		if i < len(st.Setpoints) && math.Abs(st.Setpoints[i]-q[i]) <= tol {
 			q[i] = st.Setpoints[i]
 		}
@@ -180,11 +190,23 @@ func (a *arm) canMove(st robot.State) error {
 	}
 	switch {
 	case !st.Enabled:
-		return robot.Errf(robot.CodeNotEnabled, a.name, "torque is off; torque_on first")
+		return a.notEnabled(st)
 	case st.Moving:
 		return robot.Errf(robot.CodeBusy, a.name, "the robot is moving")
 	}
 	return nil
+}
+
+// notEnabled refuses a motion of a robot that takes none, and says what has to come
+// before one.
+func (a *arm) notEnabled(st robot.State) error {
+	if names := a.untold(st); len(names) > 0 {
+		return robot.Errf(robot.CodeNotEnabled, a.name, "torque is off, and %s; torque_on comes after that", a.untoldText(names))
+	}
+	if st.Powered {
+		return robot.Errf(robot.CodeNotEnabled, a.name, "the joints hold, but motions aren't enabled since a latch was released; torque_on first")
+	}
+	return robot.Errf(robot.CodeNotEnabled, a.name, "torque is off; torque_on first")
 }
 
 // noLatch refuses what needs a reset first.
@@ -195,28 +217,6 @@ func (a *arm) noLatch(estopped bool, faults []robot.Fault) error {
 	if len(faults) > 0 {
 		f := faults[0]
 		return robot.Errf(f.Code, f.Where, "a fault is latched since %s: %s; estop_reset first", f.Since.Format(time.RFC3339), f.Text)
-	}
-	return nil
-}
-
-// unreferenced reports whether active joint i has yet to find its switch.
-func unreferenced(st robot.State, i int) bool { return i < len(st.Unreferenced) && st.Unreferenced[i] }
-
-// unreferencedNames are the joints whose position isn't known.
-func (a *arm) unreferencedNames(st robot.State) []string {
-	var names []string
-	for i, n := range a.info.Joints {
-		if unreferenced(st, i) {
-			names = append(names, n)
-		}
-	}
-	return names
-}
-
-// calibrated refuses every motion but a search while a joint's position isn't known.
-func (a *arm) calibrated(st robot.State) error {
-	if names := a.unreferencedNames(st); len(names) > 0 {
-		return robot.Errf(robot.CodeNotCalibrated, strings.Join(names, ", "), "the position isn't known until reference has found the switch")
 	}
 	return nil
 }

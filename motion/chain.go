@@ -116,6 +116,7 @@ func (p *prospect) move(x *moveAction) error {
 		st.Positions, st.Velocities, st.Efforts = measured, make([]float64, len(end)), nil
 	}
 	st.Setpoints, st.Moving = end, false
+	p.state = a.honest(*st)
 	st.Held, st.HeldPose = r.Held, r.HeldPose
 	if st.Held != "" && st.HeldPose == nil {
 		return robot.Errf(robot.CodeNotSupported, st.Held, "the rehearsal doesn't say where in the gripper it is, so what follows can't be planned")

@@ -23,8 +23,8 @@ type commandAction struct {
 	// latches is what was latched, held and powered when the card was made: a
 	// reset releases only what somebody was shown.
 	latches string
-	// start is where the robot was when the card was made; torque_on moves
-	// nothing only as long as that holds.
+	// start is where the robot was when the card was made, NaN where that isn't known;
+	// what the card says that torque_on moves holds only as long as that does.
 	start  []float64
 	digest [32]byte
 }
@@ -35,7 +35,7 @@ var _ gate.Action = (*commandAction)(nil)
 // whose stop epoch it carries.
 func newCommandAction(a *arm, cmd robot.Command, st robot.State, facts []gate.Fact) *commandAction {
 	cmd.Epoch = st.StopEpoch
-	x := &commandAction{arm: a, cmd: cmd, facts: facts, latches: latches(a, cmd, st), start: append([]float64(nil), where(st)...)}
+	x := &commandAction{arm: a, cmd: cmd, facts: facts, latches: latches(a, cmd, st), start: a.where(st)}
 	x.digest = x.liveDigest()
 	return x
 }
@@ -44,8 +44,17 @@ func newCommandAction(a *arm, cmd robot.Command, st robot.State, facts []gate.Fa
 // is to be set its commanded value, as one text. A measured value changes by itself.
 func latches(a *arm, cmd robot.Command, st robot.State) string {
 	s := fmt.Sprintf("torque %t, e-stop %t, held %q", st.Enabled, st.EStopped, st.Held)
+	if st.Powered && !st.Enabled {
+		s += ", powered"
+	}
 	for _, f := range st.Faults {
 		s += fmt.Sprintf(", %s %q %q", f.Code, f.Where, f.Text)
+	}
+	if names := a.named(func(i int) bool { return declared(st, i) }); len(names) > 0 {
+		s += fmt.Sprintf(", declared %q", names)
+	}
+	if names := a.untold(st); len(names) > 0 {
+		s += fmt.Sprintf(", unknown %q", names)
 	}
 	if v, known := actuatorState(cmd.Name, st); cmd.Kind == robot.SetActuator && known && !v.Measured {
 		s += fmt.Sprintf(", %q %s", cmd.Name, a.actuatorText(cmd.Name, st))
@@ -102,8 +111,11 @@ func (x *commandAction) Check(ctx context.Context) error {
 		return gate.Errf(gate.CodeStartMoved, x.arm.name, "latches, torque or what is held changed since this was prepared (%s, now %s); ask again", x.latches, now)
 	}
 	tol := x.arm.startTolerance()
-	for i, q := range where(st) {
-		if !(math.Abs(q-x.start[i]) <= tol[i]) {
+	for i, q := range x.arm.where(st) {
+		if math.IsNaN(q) && i < len(x.start) && math.IsNaN(x.start[i]) {
+			continue // it wasn't known then and isn't now
+		}
+		if i >= len(x.start) || !(math.Abs(q-x.start[i]) <= tol[i]) {
 			return gate.Errf(gate.CodeStartMoved, x.arm.Model.JointNames()[i], "moved since this was prepared; ask again")
 		}
 	}
@@ -114,6 +126,9 @@ func (x *commandAction) Check(ctx context.Context) error {
 func (x *commandAction) Run(ctx context.Context) (gate.Result, error) {
 	cmd := x.cmd
 	cmd.ID = x.call
+	if cmd.Kind != robot.SetActuator {
+		x.arm.repowered() // whatever comes of it
+	}
 	out, err := x.arm.Backend.Actuate(ctx, cmd)
 	if cmd.Kind == robot.EStopReset && out.Status == robot.OutcomeDone && err == nil {
 		x.arm.unlatch()
@@ -126,18 +141,21 @@ func (x *commandAction) Run(ctx context.Context) (gate.Result, error) {
 			out.Final = st
 		}
 	}
-	if !out.Final.MeasuredAt.IsZero() {
-		r.Actuators = x.arm.actuatorValues(out.Final)
-		r.Enabled, r.EStopped, r.MeasuredAt = &out.Final.Enabled, &out.Final.EStopped, &out.Final.MeasuredAt
-		if out.Final.Positions != nil {
-			r.Positions, r.Unreferenced = x.arm.known(out.Final)
+	final := x.arm.honest(out.Final.Clone())
+	if !final.MeasuredAt.IsZero() {
+		r.Actuators = x.arm.actuatorValues(final)
+		r.Enabled, r.EStopped, r.MeasuredAt = &final.Enabled, &final.EStopped, &final.MeasuredAt
+		r.Positions, r.Unreferenced = x.arm.known(final)
+		r.Setpoints = x.arm.setpoints(final, false)
+		if cmd.Kind != robot.SetActuator {
+			r.OpenLoop = x.arm.openLoopNames()
 		}
 	}
 	data, merr := json.Marshal(r)
 	if merr != nil {
 		return gate.Result{}, gate.Errf(gate.CodeUnknownOutcome, x.arm.name, "the result could not be encoded: %w", merr)
 	}
-	res := gate.Result{Data: data, Text: r.text(cmd)}
+	res := gate.Result{Data: data, Text: r.text(cmd, x.arm.unknownText(final))}
 	if out.Status == robot.OutcomeDone && err == nil {
 		return res, nil
 	}

@@ -50,7 +50,7 @@ func newGated(t *testing.T, o rigOptions, steps ...gatetest.Step) *gated {
 	g.gate, err = gate.New(gate.Config{
 		Catalog: catalog, Lane: l, Requests: approval.NewMemory(), Sink: noSink{}, Approver: g.approver,
 		Sessions: oneSession{gate.Session{Name: "s", Mode: gate.ModeSim, Backend: g.name}},
-		Stoppers: []gate.Stopper{stopper{g.robot}},
+		Stoppers: []gate.Stopper{stopper{g.backend}},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -28,6 +28,9 @@ func (a *arm) ready(ctx context.Context, w want) (robot.State, error) {
 	if err := a.calibrated(st); err != nil {
 		return st, err
 	}
+	if err := a.placed(st); err != nil {
+		return st, err
+	}
 	if st.Held != "" && st.HeldPose == nil {
 		return st, robot.Errf(robot.CodeStaleState, st.Held, "it isn't known where in the gripper it is, so nothing can be planned that carries it along")
 	}
@@ -157,13 +160,13 @@ func (p *Planner) finish(ctx context.Context, a *arm, st robot.State, v *view, c
 	if c.seek == nil { // where a search begins isn't known
 		c.facts = append(a.starts(v, st, t.Start(), t.End()), c.facts...)
 	}
-	c.facts = append(a.entered(v.want, m.Zones), c.facts...)
+	c.facts = append(a.openLoopFact(), append(a.entered(v.want, m.Zones), c.facts...)...)
 	if c.found != nil {
 		c.facts = append(c.facts, c.found(&r)...)
 	}
 	x := &moveAction{
 		arm: a, session: v.session, principal: v.principal, motion: m, rehearsal: r, held: st.Held, heldAt: st.HeldPose,
-		scale: scale, facts: append(c.facts, a.sceneFacts(v.scene)...),
+		scale: scale, power: v.power, facts: append(c.facts, a.sceneFacts(v.scene)...),
 	}
 	if c.needs > 0 {
 		x.scale = c.needs
@@ -190,6 +193,7 @@ func (c *course) check(by *collision.Checker, t robot.Trajectory) error {
 // rehearsed runs a motion in the rehearser from a state, in the scene that whoever wants
 // it is about.
 func (a *arm) rehearsed(ctx context.Context, w want, st robot.State, m robot.Motion) (robot.Rehearsal, error) {
+	st = a.assumedPlace(st)
 	if w.after == nil || len(w.after.loose) == 0 {
 		return a.Rehearser.Rehearse(ctx, st, m)
 	}

@@ -30,6 +30,13 @@ type SceneRehearser interface {
 	RehearseIn(ctx context.Context, scene *robot.Scene, from robot.State, m robot.Motion) (robot.Rehearsal, error)
 }
 
+// SagRehearser is a Rehearser that can also say what a robot does in a state whose torque
+// is switched off.
+type SagRehearser interface {
+	Rehearser
+	RehearseOff(ctx context.Context, from robot.State) (robot.Sag, error)
+}
+
 // Config is what a Planner needs. All of Arms, Now are required.
 type Config struct {
 	Arms map[string]Arm // by gate.Session.Backend
@@ -103,6 +110,14 @@ func New(c Config) (*Planner, error) {
 			return nil, err
 		}
 		own := &arm{Arm: a, name: name, info: info, tree: tree, allow: c.Allow}
+		for i := range info.Joints {
+			if info.IsOpenLoop(i) && own.openLoop == nil {
+				own.openLoop = make([]bool, len(info.Joints))
+			}
+			if own.openLoop != nil {
+				own.openLoop[i] = info.IsOpenLoop(i)
+			}
+		}
 		if c.Workspace != nil {
 			own.space = newWorkspace(a.Model, tree, *c.Workspace)
 		}

@@ -2,6 +2,7 @@ package motion
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 
 type poseResult struct {
 	Position    [3]float64 `json:"position"`
-	Orientation [4]float64 `json:"orientation"` // w,x,y,z
+	Orientation [4]float64 `json:"orientation"`        // w,x,y,z
+	Measured    *bool      `json:"measured,omitempty"` // false: where the setpoints would have it
 }
 
 func poseOf(p robot.Pose) poseResult {
@@ -21,30 +23,40 @@ func poseOf(p robot.Pose) poseResult {
 }
 
 type motionResult struct {
-	Positions        map[string]float64  `json:"positions,omitempty"`
-	Unreferenced     []string            `json:"unreferenced,omitempty"`
-	DurationS        float64             `json:"duration_s"`
-	MaxTrackingError *float64            `json:"max_tracking_error,omitempty"`
-	Tip              *poseResult         `json:"tip,omitempty"`
-	Gripped          string              `json:"gripped,omitempty"`
-	Outcome          robot.OutcomeStatus `json:"outcome"`
-	MeasuredAt       *time.Time          `json:"measured_at,omitempty"`
-	Mode             robot.Mode          `json:"mode"`
-	Backend          string              `json:"backend"`
-	Rehearsal        *robot.Rehearsal    `json:"rehearsal"`
+	Positions        map[string]float64        `json:"positions,omitempty"`
+	Setpoints        map[string]setpointResult `json:"setpoints,omitempty"`
+	OpenLoop         []string                  `json:"open_loop,omitempty"`
+	Unreferenced     []string                  `json:"unreferenced,omitempty"`
+	DurationS        float64                   `json:"duration_s"`
+	MaxTrackingError *float64                  `json:"max_tracking_error,omitempty"`
+	Tip              *poseResult               `json:"tip,omitempty"`
+	Gripped          string                    `json:"gripped,omitempty"`
+	Outcome          robot.OutcomeStatus       `json:"outcome"`
+	MeasuredAt       *time.Time                `json:"measured_at,omitempty"`
+	Mode             robot.Mode                `json:"mode"`
+	Backend          string                    `json:"backend"`
+	Rehearsal        *robot.Rehearsal          `json:"rehearsal"`
 }
 
-// text says the outcome in one line for the model.
-func (r motionResult) text() string {
+// text says the outcome in one line for the model. unknown is what it says of joints
+// whose position isn't known.
+func (r motionResult) text(unknown string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s after %.2f s", r.Outcome, r.DurationS)
+	if len(r.OpenLoop) > 0 {
+		fmt.Fprintf(&b, "; open loop: nothing was measured of %s, so whether the arm did what its setpoints did isn't known", strings.Join(r.OpenLoop, ", "))
+	}
 	switch {
-	case r.Tip != nil:
+	case r.Tip != nil && r.Tip.Measured == nil:
 		fmt.Fprintf(&b, "; tip measured at (%.4f, %.4f, %.4f) m", r.Tip.Position[0], r.Tip.Position[1], r.Tip.Position[2])
-	case len(r.Unreferenced) == 0:
+	case r.Tip != nil:
+		fmt.Fprintf(&b, "; the setpoints have the tip at (%.4f, %.4f, %.4f) m", r.Tip.Position[0], r.Tip.Position[1], r.Tip.Position[2])
+	case len(r.OpenLoop) > 0 && r.Setpoints == nil:
+		b.WriteString("; not even its setpoints are known")
+	case len(r.Unreferenced) == 0 && len(r.OpenLoop) == 0:
 		b.WriteString("; where it is was not measured")
 	}
-	b.WriteString(unknownText(r.Unreferenced))
+	b.WriteString(unknown)
 	if r.Gripped != "" {
 		fmt.Fprintf(&b, "; holding %s", r.Gripped)
 	}
@@ -53,22 +65,28 @@ func (r motionResult) text() string {
 }
 
 type commandResult struct {
-	Outcome      robot.OutcomeStatus      `json:"outcome"`
-	Enabled      *bool                    `json:"enabled,omitempty"`
-	EStopped     *bool                    `json:"estopped,omitempty"`
-	Positions    map[string]float64       `json:"positions,omitempty"`
-	Unreferenced []string                 `json:"unreferenced,omitempty"`
-	Actuators    map[string]actuatorValue `json:"actuators,omitempty"`
-	MeasuredAt   *time.Time               `json:"measured_at,omitempty"`
-	DurationS    float64                  `json:"duration_s"`
-	Mode         robot.Mode               `json:"mode"`
-	Backend      string                   `json:"backend"`
+	Outcome      robot.OutcomeStatus       `json:"outcome"`
+	Enabled      *bool                     `json:"enabled,omitempty"`
+	EStopped     *bool                     `json:"estopped,omitempty"`
+	Positions    map[string]float64        `json:"positions,omitempty"`
+	Setpoints    map[string]setpointResult `json:"setpoints,omitempty"`
+	OpenLoop     []string                  `json:"open_loop,omitempty"`
+	Unreferenced []string                  `json:"unreferenced,omitempty"`
+	Actuators    map[string]actuatorValue  `json:"actuators,omitempty"`
+	MeasuredAt   *time.Time                `json:"measured_at,omitempty"`
+	DurationS    float64                   `json:"duration_s"`
+	Mode         robot.Mode                `json:"mode"`
+	Backend      string                    `json:"backend"`
 }
 
 // text says the outcome of a command in one line for the model.
-func (r commandResult) text(c robot.Command) string {
+func (r commandResult) text(c robot.Command, unknown string) string {
 	if c.Kind != robot.SetActuator {
-		return fmt.Sprintf("%s: %s%s", c.Kind, r.Outcome, unknownText(r.Unreferenced))
+		text := fmt.Sprintf("%s: %s", c.Kind, r.Outcome)
+		if len(r.OpenLoop) > 0 {
+			text += "; open loop: nothing was measured of " + strings.Join(r.OpenLoop, ", ")
+		}
+		return text + unknown
 	}
 	v, known := r.Actuators[c.Name]
 	switch {
@@ -94,9 +112,11 @@ type planResult struct {
 	Rehearsal *robot.Rehearsal `json:"rehearsal"`
 }
 
+// setpointResult is what a joint that nothing measures was told.
 type setpointResult struct {
 	Value    float64 `json:"value"`
-	Measured bool    `json:"measured"`
+	Measured bool    `json:"measured"`           // false
+	Declared bool    `json:"declared,omitempty"` // a person said that it is there; nothing commanded it
 }
 
 type stateResult struct {
@@ -111,7 +131,9 @@ type stateResult struct {
 	Mode         robot.Mode                `json:"mode"`
 	Backend      string                    `json:"backend"`
 	Enabled      bool                      `json:"enabled"`
+	Powered      bool                      `json:"powered"`
 	EStopped     bool                      `json:"estopped"`
+	OpenLoop     []string                  `json:"open_loop,omitempty"`
 	Held         string                    `json:"held,omitempty"`
 	Unreferenced []string                  `json:"unreferenced,omitempty"`
 	Actuators    map[string]actuatorValue  `json:"actuators,omitempty"`
@@ -131,6 +153,7 @@ type jointResult struct {
 	Gripper   bool               `json:"gripper"`
 	Carried   bool               `json:"moved_by_wheels,omitempty"`
 	Reference *referenceResult   `json:"reference,omitempty"`
+	OpenLoop  bool               `json:"open_loop,omitempty"`
 }
 
 type referenceResult struct {
@@ -178,14 +201,20 @@ type rehearseResult struct {
 	Rehearsal *robot.Rehearsal `json:"rehearsal"`
 }
 
-// byName zips names and values; values must be as long as names.
+// byName zips names and values; values must be as long as names. NaN, which is what
+// isn't measured, is left out, and a map of nothing else is nil.
 func byName(names []string, values []float64) map[string]float64 {
 	if len(values) != len(names) {
 		return nil
 	}
 	m := make(map[string]float64, len(names))
 	for i, n := range names {
-		m[n] = values[i]
+		if !math.IsNaN(values[i]) {
+			m[n] = values[i]
+		}
+	}
+	if len(m) == 0 && len(names) > 0 {
+		return nil
 	}
 	return m
 }

@@ -27,6 +27,7 @@ type rig struct {
 	t       testing.TB
 	model   *robot.Model
 	robot   *sim.Robot
+	backend robot.Backend // what the tools have: the robot, or what stands between
 	name    string
 	tools   map[string]gate.Tool
 	planner *motion.Planner
@@ -112,7 +113,7 @@ func newRig(t testing.TB, o rigOptions) *rig {
 	if o.edit != nil {
 		arm.Edit = o.edit(r)
 	}
-	g := &rig{t: t, reh: reh, model: m, robot: r, name: o.name, tools: map[string]gate.Tool{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	g := &rig{t: t, reh: reh, model: m, robot: r, backend: backend, name: o.name, tools: map[string]gate.Tool{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	g.planner, err = motion.New(motion.Config{
 		Arms: map[string]motion.Arm{o.name: arm},
 		Now:  func() time.Time { return g.now }, Seed: 1, Allow: o.allow, Workspace: o.space,

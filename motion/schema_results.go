@@ -20,7 +20,22 @@ func poseOut() *gate.Schema {
 	return gate.Obj(
 		gate.Req("position", vec(3, "m", "in the root frame")),
 		gate.Req("orientation", vec(4, "", "w, x, y, z")),
+		gate.Opt("measured", gate.Bool().Desc("false: not measured, but where the setpoints have it")),
 	)
+}
+
+// setpointsOut are what joints were told that nothing measures.
+func setpointsOut() gate.Property {
+	setpoint := gate.Obj(
+		gate.Req("value", gate.Num().Desc("rad or m")),
+		gate.Req("measured", gate.Bool().Desc("false: nothing measures whether it is there")),
+		gate.Opt("declared", gate.Bool().Desc("true: a person said that it is there, and nothing has commanded it yet")),
+	)
+	return gate.Opt("setpoints", gate.MapOf(setpoint, 0, 0).Desc("what the joints of open_loop were told last, which isn't where they are"))
+}
+
+func openLoopOut() gate.Property {
+	return gate.Opt("open_loop", texts("joints that nothing measures: neither positions nor tracking errors are known of them"))
 }
 
 func outcomeOut() *gate.Schema {
@@ -73,15 +88,17 @@ func rehearseOut() *gate.Schema {
 }
 
 func unreferencedOut() gate.Property {
-	return gate.Opt("unreferenced", texts("joints whose position isn't known until reference has found their switch"))
+	return gate.Opt("unreferenced", texts("joints whose position isn't known: until reference has found their switch, or, of those of open_loop, until somebody says where they are"))
 }
 
 func motionOut() *gate.Schema {
 	return gate.Obj(
 		gate.Opt("positions", byJoint("measured at the end, rad or m; left out where nothing could be measured")),
+		setpointsOut(),
+		openLoopOut(),
 		unreferencedOut(),
-		gate.Req("duration_s", gate.Num().In("s").Desc("from the first actuation to measured rest")),
-		gate.Opt("max_tracking_error", gate.Num().Desc("largest |measured - setpoint| of any joint, rad or m")),
+		gate.Req("duration_s", gate.Num().In("s").Desc("from the first actuation to measured rest, or to the setpoints' rest of a robot with joints that nothing measures")),
+		gate.Opt("max_tracking_error", gate.Num().Desc("largest |measured - setpoint| of any joint that is measured, rad or m")),
 		gate.Opt("tip", poseOut()),
 		gate.Opt("gripped", text("the body that the gripper closed on")),
 		gate.Req("outcome", outcomeOut()),
@@ -107,6 +124,8 @@ func commandOut() *gate.Schema {
 		gate.Opt("enabled", gate.Bool().Desc("torque is on")),
 		gate.Opt("estopped", gate.Bool().Desc("the e-stop is latched")),
 		gate.Opt("positions", byJoint("measured at the end, rad or m")),
+		setpointsOut(),
+		openLoopOut(),
 		unreferencedOut(),
 		gate.Opt("actuators", gate.MapOf(actuatorValueOut(), 0, 0).Desc("values after it, by name")),
 		gate.Opt("measured_at", when("when that was measured")),
@@ -120,19 +139,20 @@ func stateOut() *gate.Schema {
 	fault := gate.Obj(
 		gate.Req("code", text("")), gate.Opt("where", text("")), gate.Req("text", text("")), gate.Req("since", when("when it latched")),
 	)
-	setpoint := gate.Obj(gate.Req("value", gate.Num().Desc("rad or m")), gate.Req("measured", gate.Bool()))
 	return gate.Obj(
 		gate.Opt("positions", byJoint("rad or m")),
 		gate.Opt("velocities", byJoint("rad/s or m/s")),
 		gate.Opt("efforts", byJoint("N·m or N")),
-		gate.Opt("setpoints", gate.MapOf(setpoint, 0, 0).Desc("of a robot that measures no positions")),
+		setpointsOut(),
+		openLoopOut(),
 		gate.Opt("tip", poseOut()),
 		gate.Req("measured_at", when("when it was measured")),
 		gate.Req("age_s", gate.Num().In("s")),
 		gate.Req("moving", gate.Bool()),
 		gate.Req("mode", modeOut()),
 		gate.Req("backend", text("")),
-		gate.Req("enabled", gate.Bool().Desc("torque is on")),
+		gate.Req("enabled", gate.Bool().Desc("torque is on, and motions are taken")),
+		gate.Req("powered", gate.Bool().Desc("the joints hold; true while enabled, and after a latch was released until torque is switched")),
 		gate.Req("estopped", gate.Bool().Desc("the e-stop is latched")),
 		gate.Opt("held", text("the body in the gripper")),
 		unreferencedOut(),
@@ -160,6 +180,7 @@ func describeOut() *gate.Schema {
 		gate.Opt("home", gate.Num().Desc("rad or m")),
 		gate.Req("in_arm", gate.Bool()),
 		gate.Req("gripper", gate.Bool()),
+		gate.Opt("open_loop", gate.Bool().Desc("true: nothing measures where it is")),
 		gate.Opt("moved_by_wheels", gate.Bool().Desc("true: it follows the base's wheels and can't be commanded by itself")),
 		gate.Opt("reference", gate.Obj(
 			gate.Req("switch", gate.Num().Desc("position at which the switch closes, rad or m")),

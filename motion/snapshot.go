@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/robot"
@@ -44,7 +45,7 @@ type commandSnapshot struct {
 	Kind    robot.CommandKind `json:"kind"`
 	Name    string            `json:"name,omitempty"`
 	Value   float64           `json:"value"`
-	Start   []float64         `json:"start"`
+	Start   []*float64        `json:"start"` // null where it isn't known
 	Facts   []gate.Fact       `json:"facts"`
 	Latches string            `json:"latches"`
 	Digest  [32]byte          `json:"digest"`
@@ -53,8 +54,30 @@ type commandSnapshot struct {
 func (x *commandAction) Snapshot() ([]byte, error) {
 	return json.Marshal(commandSnapshot{
 		Version: snapshotVersion, Arm: x.arm.name, Call: x.call, Kind: x.cmd.Kind, Name: x.cmd.Name, Value: x.cmd.Value,
-		Start: x.start, Facts: x.facts, Latches: x.latches, Digest: x.digest,
+		Start: optional(x.start), Facts: x.facts, Latches: x.latches, Digest: x.digest,
 	})
+}
+
+// optional is a configuration as JSON can have it: nil for what isn't known.
+func optional(q []float64) []*float64 {
+	out := make([]*float64, len(q))
+	for i := range q {
+		if !math.IsNaN(q[i]) {
+			out[i] = &q[i]
+		}
+	}
+	return out
+}
+
+// numbers is the inverse of optional.
+func numbers(q []*float64) []float64 {
+	out := make([]float64, len(q))
+	for i, v := range q {
+		if out[i] = math.NaN(); v != nil {
+			out[i] = *v
+		}
+	}
+	return out
 }
 
 var errSnapshot = errors.New("the snapshot doesn't match this bridge")
@@ -74,7 +97,7 @@ func (p *Planner) restoreMove(ctx context.Context, snapshot []byte) (gate.Action
 	}
 	x := &moveAction{
 		arm: a, session: s.Session, principal: s.Principal, scale: s.Scale,
-		held: s.Held, heldAt: s.HeldAt, loose: s.Loose, facts: s.Facts, call: s.Call,
+		held: s.Held, heldAt: s.HeldAt, loose: s.Loose, facts: s.Facts, call: s.Call, power: a.powerNow(),
 	}
 	st, err := a.state(ctx)
 	if err != nil {
@@ -122,7 +145,7 @@ func (p *Planner) restoreCommand(ctx context.Context, snapshot []byte) (gate.Act
 		return nil, gateErr(err)
 	}
 	cmd := robot.Command{Kind: s.Kind, Name: s.Name, Value: s.Value, Epoch: st.StopEpoch}
-	x := &commandAction{arm: a, call: s.Call, cmd: cmd, facts: s.Facts, latches: s.Latches, start: s.Start}
+	x := &commandAction{arm: a, call: s.Call, cmd: cmd, facts: s.Facts, latches: s.Latches, start: numbers(s.Start)}
 	if x.digest = x.liveDigest(); x.digest != s.Digest {
 		return nil, gate.Errf(gate.CodeStartMoved, "snapshot", "robot, scene, driver or calibration changed: %w", errSnapshot)
 	}

@@ -14,7 +14,7 @@ import (
 // and a person should know why. Nil for any other. start and end are the motion's.
 func (a *arm) starts(v *view, st robot.State, start, end []float64) []gate.Fact {
 	var parts []string
-	for i, q := range where(st) {
+	for i, q := range a.where(st) {
 		l := a.Model.Limits[i]
 		if !l.Bounded || unreferenced(st, i) {
 			continue

@@ -45,7 +45,7 @@ func (t tool) prepareFrom(ctx context.Context, call gate.Call, after *prospect) 
 	if err != nil {
 		return nil, gateErr(err)
 	}
-	w := wantOf(call, true)
+	w := a.wantOf(call, true)
 	w.after = after
 	act, err := t.prepare(ctx, call, a, w)
 	if err != nil {

@@ -3,6 +3,7 @@ package motion
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/tau-robot/tau/gate"
 	"github.com/tau-robot/tau/robot"
@@ -140,14 +141,14 @@ func (p *Planner) listActuators(ctx context.Context, _ gate.Call, a *arm) (any, 
 	if err != nil {
 		st = robot.State{} // what there is can be said without its values
 	}
-	out := actuatorsResult{Actuators: []actuatorResult{}}
+	out, at := actuatorsResult{Actuators: []actuatorResult{}}, a.where(st)
 	for _, act := range a.info.Actuators {
 		r := actuatorResult{Actuator: act}
 		if s, known := actuatorState(act.Name, st); known {
 			r.Value, r.Measured = &s.Value, &s.Measured
-		} else if i := a.Model.ActiveIndex(act.Name); i >= 0 && i < len(where(st)) && !unreferenced(st, i) {
-			q, measured := where(st)[i], st.Positions != nil
-			r.Value, r.Measured = &q, &measured
+		} else if i := a.Model.ActiveIndex(act.Name); i >= 0 && i < len(at) && !math.IsNaN(at[i]) && !unreferenced(st, i) {
+			measured := !a.isOpenLoop(i)
+			r.Value, r.Measured = &at[i], &measured
 		}
 		out.Actuators = append(out.Actuators, r)
 	}

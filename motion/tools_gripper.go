@@ -29,13 +29,16 @@ func (p *Planner) grip(ctx context.Context, a *arm, position float64, maxEffort,
 			"%s has no gripper; an end_effector in its SRDF, whose group has exactly one driven joint with limits, makes that joint one", a.Model.Name)
 	}
 	effort := g.MaxEffort
+	if maxEffort != nil && a.isOpenLoop(g.Joint) {
+		return nil, robot.Errf(robot.CodeNotSupported, "max_effort", "nothing measures %s, so its effort can't be bounded; leave it out", a.info.Joints[g.Joint])
+	}
 	if maxEffort != nil {
 		if g.MaxEffort > 0 && *maxEffort > g.MaxEffort {
 			return nil, robot.LimitErr(robot.CodeTorqueLimit, "max_effort", *maxEffort, g.MaxEffort, "", "is more than the gripper may")
 		}
 		effort = *maxEffort
 	}
-	if !(effort > 0) {
+	if !(effort > 0) && !a.isOpenLoop(g.Joint) {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "max_effort", "the description gives the gripper no effort limit; name one")
 	}
 	st, err := a.ready(ctx, w)
@@ -45,5 +48,11 @@ func (p *Planner) grip(ctx context.Context, a *arm, position float64, maxEffort,
 	from := a.startOf(st)
 	to := append([]float64(nil), from...)
 	to[g.Joint] = g.Closed + position*(g.Open-g.Closed)
+	if a.isOpenLoop(g.Joint) {
+		// What closes on something without noticing it isn't a grip.
+		return p.move(ctx, a, w, st, from, to, scale, course{facts: []gate.Fact{{
+			Label: "Grip", Text: "nothing measures " + a.info.Joints[g.Joint] + ": it goes to its end whatever is between, with all that its motor can",
+		}}})
+	}
 	return p.move(ctx, a, w, st, from, to, scale, course{grip: &robot.Grip{MaxEffort: effort}})
 }

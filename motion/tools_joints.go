@@ -29,7 +29,7 @@ func (p *Planner) prepareHome(ctx context.Context, call gate.Call, a *arm, w wan
 }
 
 func (p *Planner) planJoints(ctx context.Context, call gate.Call, a *arm) (any, error) {
-	act, err := p.jointsAction(ctx, call, a, wantOf(call, false))
+	act, err := p.jointsAction(ctx, call, a, a.wantOf(call, false))
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (p *Planner) preparePath(ctx context.Context, call gate.Call, a *arm, w wan
 }
 
 func (p *Planner) planPath(ctx context.Context, call gate.Call, a *arm) (any, error) {
-	act, err := p.pathAction(ctx, call, a, wantOf(call, false))
+	act, err := p.pathAction(ctx, call, a, a.wantOf(call, false))
 	if err != nil {
 		return nil, err
 	}

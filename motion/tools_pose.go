@@ -25,7 +25,7 @@ func (p *Planner) preparePose(ctx context.Context, call gate.Call, a *arm, w wan
 }
 
 func (p *Planner) planPose(ctx context.Context, call gate.Call, a *arm) (any, error) {
-	act, err := p.poseAction(ctx, call, a, wantOf(call, false))
+	act, err := p.poseAction(ctx, call, a, a.wantOf(call, false))
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ func (p *Planner) describe(_ context.Context, _ gate.Call, a *arm) (any, error) 
 			r.Limits, r.InArm = &m.Limits[k], inArm[k]
 			r.Gripper = m.Gripper != nil && m.Gripper.Joint == k
 			r.Carried = m.Base.Carries(k)
+			r.OpenLoop = a.isOpenLoop(k)
 			if ref := m.Reference(k); ref != nil {
 				r.Reference = &referenceResult{Switch: ref.Switch, Towards: end(ref.Direction), Speed: ref.Speed, Travel: ref.Travel}
 			}
@@ -62,17 +63,12 @@ func (p *Planner) readState(ctx context.Context, _ gate.Call, a *arm) (any, erro
 	out := stateResult{
 		Velocities: byName(a.info.Joints, st.Velocities),
 		Efforts:    byName(a.info.Joints, st.Efforts), MeasuredAt: st.MeasuredAt, AgeS: p.now().Sub(st.MeasuredAt).Seconds(),
-		Moving: st.Moving, Mode: a.info.Mode, Backend: a.info.Backend, Enabled: st.Enabled, EStopped: st.EStopped,
+		Moving: st.Moving, Mode: a.info.Mode, Backend: a.info.Backend, Enabled: st.Enabled, Powered: powered(st), EStopped: st.EStopped,
+		OpenLoop: a.openLoopNames(), Setpoints: a.setpoints(st, true),
 		Held: st.Held, Faults: append([]robot.Fault{}, st.Faults...),
 		Tip: a.knownTip(st), Actuators: a.actuatorValues(st),
 	}
 	out.Positions, out.Unreferenced = a.known(st)
-	if st.Positions == nil && len(st.Setpoints) == a.Model.DoF() {
-		out.Setpoints = map[string]setpointResult{}
-		for i, n := range a.info.Joints {
-			out.Setpoints[n] = setpointResult{Value: st.Setpoints[i]}
-		}
-	}
 	return out, nil
 }
 

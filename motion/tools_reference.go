@@ -39,6 +39,12 @@ func (p *Planner) reference(ctx context.Context, a *arm, in referenceInput, w wa
 	if err != nil {
 		return nil, err
 	}
+	if names := a.untold(st); len(names) > 0 { // they would have to hold where nobody knows
+		return nil, robot.Errf(robot.CodeNotCalibrated, strings.Join(names, ", "), "%s", a.untoldText(names))
+	}
+	if err := a.placed(st); err != nil {
+		return nil, err
+	}
 	v, err := a.view(w, st, false)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func (p *Planner) rehearse(ctx context.Context, call gate.Call, a *arm) (any, er
 	if given != 1 {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "rehearse", "give exactly one of plan_id, positions, gripper, home, jog, drive and reference; got %d", given)
 	}
-	w := wantOf(call, false)
+	w := a.wantOf(call, false)
 	var act *moveAction
 	switch {
 	case in.PlanID != nil:
@@ -68,7 +68,7 @@ func (p *Planner) again(ctx context.Context, call gate.Call, a *arm, id string) 
 	if err := act.allowed(); err != nil {
 		return nil, err
 	}
-	st, err := a.ready(ctx, wantOf(call, false))
+	st, err := a.ready(ctx, a.wantOf(call, false))
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (p *Planner) again(ctx context.Context, call gate.Call, a *arm, id string) 
 		return nil, err
 	}
 	fresh := *act
-	if fresh.rehearsal, err = a.Rehearser.Rehearse(ctx, st, act.motion); err != nil {
+	if fresh.rehearsal, err = a.rehearsed(ctx, want{}, st, act.motion); err != nil {
 		return nil, err
 	}
 	if err := watchable(fresh.rehearsal, a.Model.DoF()); err != nil {

@@ -21,7 +21,9 @@ const (
 // error bound compares the robot with the command; this compares it with what the
 // person was shown. A grip meets its object where the object is, so its own joint
 // isn't held to the rehearsed course. A joint that searches is held to its
-// commanded course until it is at its switch, and to the switch from then on.
+// commanded course until it is at its switch, and to the switch from then on. A joint
+// that nothing measures is held by its setpoint, as the robot itself reports it, to its
+// commanded course: that is all that can be compared.
 type watch struct {
 	x       *moveAction
 	base    []float64
@@ -32,8 +34,10 @@ type watch struct {
 	unknown bool // the searching joint was seen not to know where it is
 	closed  bool // its switch has closed
 	q, v, a []float64
-	done    bool // a deviation was found; owned by Execute's goroutine, like seen
-	seen    bool // something was compared
+	last    float64  // time of the last report, s
+	brake   *braking // once the robot brakes; nil before
+	done    bool     // a deviation was found; owned by Execute's goroutine, like seen
+	seen    bool     // something was compared
 
 	mu  sync.Mutex
 	dev *robot.Error
@@ -58,43 +62,108 @@ func newWatch(x *moveAction) *watch {
 	}
 }
 
-// check returns the first deviation, once; it is called from Execute's goroutine.
-func (w *watch) check(p robot.Progress) *robot.Error {
-	if w.done || p.State.Positions == nil && !w.x.arm.info.MeasuresPosition {
-		return nil // an open-loop robot measures nothing that could be compared
+// check returns the first deviation, once; it is called from Execute's goroutine. ending
+// says that the motion was told to end before its end, as the report itself may.
+func (w *watch) check(p robot.Progress, ending bool) *robot.Error {
+	if w.done {
+		return nil
 	}
-	names := w.x.motion.Trajectory.Joints
-	if len(p.State.Positions) != len(names) || math.IsNaN(p.T) || math.IsInf(p.T, 0) {
-		return w.found(robot.Errf(robot.CodeDeviation, w.x.arm.name,
-			"the backend reported %d positions of %d joints at time %g s: the motion can't be watched", len(p.State.Positions), len(names), p.T))
+	if err := w.reported(p); err != nil {
+		return w.found(err)
 	}
 	w.seen = true
-	r := w.x.rehearsal
 	w.x.motion.Trajectory.Sample(p.T, w.q, w.v, w.a)
-	for i, got := range p.State.Positions {
+	if w.brake == nil && (ending || p.State.StopEpoch > w.x.motion.Epoch || len(p.State.Faults) > 0 || p.State.EStopped) {
+		w.brake = w.brakes()
+	}
+	for i := range w.q {
 		if i == w.grip {
 			continue
 		}
-		want := traceAt(r, p.T, i)
-		bound := w.base[i] + watchLag*math.Abs(w.v[i])
-		if i == w.seek {
-			// Its rehearsal began elsewhere, where the way to the switch is longest.
-			want = w.q[i]
-			if w.search(p.State, got, want, bound); w.closed {
-				want, bound = w.at, w.base[i]+w.room
-			}
-		}
-		if d := math.Abs(got - want); !(d <= bound) {
-			u := w.x.arm.unit(i)
-			e := &robot.Error{
-				Code: robot.CodeDeviation, Where: names[i],
-				Text:  fmt.Sprintf("left its rehearsed course at %.2f s", p.T),
-				Value: &robot.Quantity{Value: d, Unit: u}, Limit: &robot.Quantity{Value: bound, Unit: u},
-			}
-			return w.found(e)
+		got, lo, hi := w.course(p, i)
+		if off := math.Max(lo-got, got-hi); !(off <= 0) {
+			return w.found(w.left(p.T, i, got, lo, hi))
 		}
 	}
+	w.last = p.T
 	return nil
+}
+
+// reported refuses a report that nothing can be compared with.
+func (w *watch) reported(p robot.Progress) *robot.Error {
+	a, n := w.x.arm, len(w.x.motion.Trajectory.Joints)
+	if math.IsNaN(p.T) || math.IsInf(p.T, 0) || p.T < w.last {
+		return robot.Errf(robot.CodeDeviation, a.name, "the backend reported time %g s after %g s: the motion can't be watched", p.T, w.last)
+	}
+	if len(a.openLoopNames()) < n && len(p.State.Positions) != n {
+		return robot.Errf(robot.CodeDeviation, a.name,
+			"the backend reported %d positions of %d joints at time %g s: the motion can't be watched", len(p.State.Positions), n, p.T)
+	}
+	if a.openLoop != nil && len(p.Setpoint) != n {
+		return robot.Errf(robot.CodeDeviation, a.name,
+			"the backend reported %d setpoints of %d joints at time %g s: the motion can't be watched", len(p.Setpoint), n, p.T)
+	}
+	return nil
+}
+
+// course returns where joint i is and between which places it may be, rad or m.
+func (w *watch) course(p robot.Progress, i int) (got, lo, hi float64) {
+	bound := w.base[i] + watchLag*math.Abs(w.v[i])
+	var want float64
+	if w.x.arm.isOpenLoop(i) {
+		got, want = p.Setpoint[i], w.q[i]
+	} else {
+		got, want = p.State.Positions[i], traceAt(w.x.rehearsal, p.T, i)
+	}
+	if i == w.seek {
+		// Its rehearsal began elsewhere, where the way to the switch is longest.
+		want = w.q[i]
+		if w.search(p.State, got, want, bound); w.closed {
+			want, bound = w.at, w.base[i]+w.room
+		}
+	}
+	lo, hi = want-bound, want+bound
+	if b := w.brake; b != nil {
+		b.lo[i], b.hi[i] = math.Min(b.lo[i], want), math.Max(b.hi[i], want)
+		bound = math.Max(bound, b.bound[i])
+		lo, hi = b.lo[i]-bound, b.hi[i]+bound
+	}
+	return got, lo, hi
+}
+
+// left is the error of a joint that isn't where it may be.
+func (w *watch) left(t float64, i int, got, lo, hi float64) *robot.Error {
+	u, bound := w.x.arm.unit(i), (hi-lo)/2
+	text := "left its rehearsed course at %.2f s"
+	if w.x.arm.isOpenLoop(i) {
+		text = "its setpoint left its approved course at %.2f s"
+	}
+	return &robot.Error{
+		Code: robot.CodeDeviation, Where: w.x.motion.Trajectory.Joints[i], Text: fmt.Sprintf(text, t),
+		Value: &robot.Quantity{Value: math.Abs(got - (lo+hi)/2), Unit: u}, Limit: &robot.Quantity{Value: bound, Unit: u},
+	}
+}
+
+// braking is where a robot may be that ends its motion early: between where it was to be
+// and where a brake takes it, from the last report before to the first one after it began.
+type braking struct{ lo, hi, bound []float64 }
+
+// brakes returns the braking of a motion at the time that w.q is of.
+func (w *watch) brakes() *braking {
+	n := len(w.q)
+	b := &braking{lo: append([]float64(nil), w.q...), hi: append([]float64(nil), w.q...), bound: make([]float64, n)}
+	q, v, a := make([]float64, n), make([]float64, n), make([]float64, n)
+	w.x.motion.Trajectory.Sample(w.last, q, v, a)
+	names, limits := w.x.motion.Trajectory.Joints, w.x.arm.Model.Limits
+	for _, at := range [...][3][]float64{{q, v, a}, {w.q, w.v, w.a}} {
+		end := robot.BrakeTrajectory(names, at[0], at[1], at[2], limits).End()
+		for i := range b.lo {
+			b.lo[i] = math.Min(b.lo[i], math.Min(at[0][i], end[i]))
+			b.hi[i] = math.Max(b.hi[i], math.Max(at[0][i], end[i]))
+			b.bound[i] = math.Max(b.bound[i], w.base[i]+watchLag*math.Abs(at[1][i]))
+		}
+	}
+	return b
 }
 
 // search notes when the switch of a search has closed: the joint then knows where it

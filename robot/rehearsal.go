@@ -51,3 +51,11 @@ type BodyPose struct {
 	Name string `json:"name"`
 	Pose Pose   `json:"pose"`
 }
+
+// Sag is what a fresh simulator found a robot to do whose torque is switched off.
+type Sag struct {
+	Simulator  string        // name and version of the model that ran it
+	Duration   float64       // s until it lay still
+	Start, End []float64     // rad or m by active joint
+	Tip        [2][3]float64 // tip in the root frame before and after, m
+}

@@ -150,14 +150,11 @@ func (h *Rehearser) rehearse(ctx context.Context, scene *robot.Scene, items []it
 		scene = &robot.Scene{}
 	}
 	assumed := append([]string(nil), h.assumed...)
-	start := s.Positions
-	if start == nil {
-		start = s.Setpoints
-		assumed = append(assumed, "start: not measured; the setpoints stand in")
+	start, standIns, err := startOf(s)
+	if err != nil {
+		return robot.Rehearsal{}, failed(err)
 	}
-	if start == nil {
-		return robot.Rehearsal{}, failed(robot.Errf(robot.CodeStaleState, "state", "there is neither a measured position nor a setpoint to start from"))
-	}
+	assumed = append(assumed, standIns...)
 	start, count := farthest(h.tree, start, &m)
 	r, err := assemble(Options{
 		Model: h.tree.model, Clock: Fast, Seed: h.seed, Start: start, Unreferenced: s.Unreferenced,
@@ -203,6 +200,18 @@ func (h *Rehearser) rehearse(ctx context.Context, scene *robot.Scene, items []it
 		return record, failed(err)
 	}
 	return record, nil
+}
+
+// startOf is where a robot in a state is taken to be: where it is measured, or at its
+// setpoints where nothing is, of which it says so.
+func startOf(s robot.State) (start []float64, assumed []string, err error) {
+	switch {
+	case s.Positions != nil:
+		return s.Positions, nil, nil
+	case s.Setpoints != nil:
+		return s.Setpoints, []string{"start: not measured; the setpoints stand in"}, nil
+	}
+	return nil, nil, robot.Errf(robot.CodeStaleState, "state", "there is neither a measured position nor a setpoint to start from")
 }
 
 // moved returns the bodies that are elsewhere in a scene than they were.
