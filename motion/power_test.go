@@ -136,7 +136,7 @@ func TestG12_TorqueOnIsWhatItsCardSaid(t *testing.T) {
 // does the other's work, and what was planned before any of them is void.
 func TestCase41_ResetAndEnableAreEachTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := newServos(t, "pantilt", nil, atHome, approvals(6)...)
+	s := newServos(t, "pantilt", nil, atHome, approvals(5)...)
 	plan := func() string {
 		var p planned
 		s.ok("plan_joints", `{"positions":{"pan":0.3}}`, &p)
