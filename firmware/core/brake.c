@@ -1,12 +1,11 @@
 /* The brake (PROTOCOL.md, "The brake"): three stretches for all joints together. Products
- * with a fraction in 16 bits stand for divisions, which cost an AVR 40 times as much; only
- * whole ticks, R and S, are divided for. */
+ * with a fraction in 16 bits stand for divisions, which cost an AVR 20 times as much. */
 #include "core.h"
 #include "number.h"
 
-/* An acceleration above this (32 times a servo's whole travel per s each ms) is held to it,
- * so that its product with a ramp fits in 32 bits. */
-#define MAX_A (INT32_C(1) << 29)
+/* An acceleration above this (16 times a servo's whole travel per s each ms) is held to it,
+ * so that its product with two ramps fits in 32 bits. */
+#define MAX_A (INT32_C(1) << 28)
 
 void brake_limits(struct limits *l)
 {
@@ -43,15 +42,24 @@ static uint32_t stopping(int32_t v, const struct limits *l)
 	return shift < 0 ? x << -shift : x >> shift;
 }
 
-/* Rounded down; x is less than 2^20, since a ramp is. */
+/* |a| / A of a joint, in 1/65536. */
+static uint32_t share(int32_t a, const struct limits *l)
+{
+	uint32_t x = magnitude(a);
+
+	x = product((uint16_t)(x >> 16), l->inverse) + (product((uint16_t)x, l->inverse) >> 16);
+	return l->scale < 0 ? x << (1 - l->scale) : x >> l->scale << 1;
+}
+
+/* Rounded down; x is less than 2^28. */
 static uint16_t root(uint32_t x)
 {
 	uint16_t r = 0;
 
-	for (uint16_t step = 0x200; step != 0; step >>= 1) {
+	for (uint16_t step = 0x2000; step != 0; step >>= 1) {
 		uint16_t more = (uint16_t)(r | step);
 
-		if ((uint32_t)more * more <= x) {
+		if (product(more, more) <= x) {
 			r = more;
 		}
 	}
@@ -63,46 +71,59 @@ static int32_t third(int32_t x)
 	return scale16(43691, x) >> 1; /* 2/3 of 65536 */
 }
 
-/* v + a·R/2, and no faster than a joint may be told to go. */
-static int32_t after_ramp(const struct brake_joint *b, uint16_t r, const struct limits *l)
+/* w: v + a·Ra/2, and no faster than a joint may be told to go. */
+static int32_t after_ramp(const struct brake_joint *b, uint16_t ra, const struct limits *l)
 {
-	return hold(b->v + (scale8(r, b->a) >> 1), (int32_t)l->farthest << 8);
+	return hold(b->v + (scale8(ra, b->a) >> 1), (int32_t)l->farthest << 8);
 }
 
-/* S for this R before it is held to R: the ticks that the slowest to stop needs at A. */
-static uint16_t shortest(const struct brake_joint *b, uint16_t r)
+/* r: the leading joint's ramp, or another's in the proportion in which that one slows
+ * down, if it is longer. Stopping times are those of the joints. */
+static uint16_t ramp_of(const uint32_t *times, uint8_t lead)
 {
-	uint32_t most = 0;
+	uint16_t r = core.joint[lead].limits.ramp;
 
 	for (uint8_t j = 0; j < core.board->joints; j++) {
-		const struct limits *l = &core.joint[j].limits;
-		uint32_t s = stopping(after_ramp(&b[j], r, l), l);
+		uint16_t own = core.joint[j].limits.ramp;
 
-		if (s > most) {
-			most = s;
+		/* A stopping time has 21 bits, and a ramp 10. */
+		if (own > r && times[j] * own > times[lead] * r) {
+			r = (uint16_t)(times[j] * own / times[lead]);
 		}
 	}
-	return (uint16_t)((most + 255) >> 8);
+	return r;
 }
 
-/* R0: the ramp, unless the leading joint (that of the largest |v|/A) slows down already. */
-static uint16_t longest(const struct brake_joint *lead, uint16_t ramp)
+/* Ra and Rb from the leading joint. Everything is in 1/16 of a tick. */
+static void ramps(struct brake *p, uint16_t r, uint32_t time, const struct brake_joint *b,
+		  const struct limits *l)
 {
-	uint32_t v = magnitude(lead->v), a = magnitude(lead->a);
+	uint16_t most = (uint16_t)(16 * r);
+	uint16_t beta = (uint16_t)(share(b->a, l) * r >> 12);
+	bool opposed = b->v != 0 && (b->v < 0) != (b->a < 0);
+	uint32_t square = time * r + product(beta, beta) / 2; /* 256·(x + β²/2) */
+	uint16_t rho = square >= product(most, most) ? most : root(square);
 
-	if (v == 0 || a == 0 || (lead->v < 0) == (lead->a < 0)) {
-		return ramp;
+	if (opposed && rho < beta) {
+		rho = beta;
 	}
-	uint32_t cap = (v << 8) / (a + (a >> 1) + (a & 1)); /* 2·|v| / (3·|a|) */
-
-	return cap >= ramp ? ramp : cap == 0 ? 1 : (uint16_t)cap;
+	if (rho > most) {
+		rho = most;
+	}
+	p->ra = (uint16_t)((uint16_t)(opposed ? (rho > beta ? rho - beta : 0) : rho + beta) >> 4);
+	p->rb = rho >> 4;
+	if (p->ra == 0) {
+		p->ra = 1;
+	}
+	if (p->rb == 0) {
+		p->rb = 1;
+	}
 }
 
 struct brake brake_plan(struct brake_joint *b)
 {
 	struct brake p;
-	uint16_t ramp = core.ramp;
-	uint32_t slowest = 0;
+	uint32_t times[TAU_JOINTS], longest = 0;
 	uint8_t lead = 0;
 
 	for (uint8_t j = 0; j < core.board->joints; j++) {
@@ -110,40 +131,35 @@ struct brake brake_plan(struct brake_joint *b)
 
 		b[j].v = hold(b[j].v, (int32_t)l->farthest << 8);
 		b[j].a = hold(b[j].a, l->a < MAX_A ? l->a : MAX_A);
-
-		uint32_t s = stopping(b[j].v, l);
-
-		if (s > slowest) {
-			slowest = s;
+		times[j] = stopping(b[j].v, l);
+		if (times[j] > times[lead]) {
 			lead = j;
 		}
 	}
-	p.r = longest(&b[lead], ramp);
+	ramps(&p, ramp_of(times, lead), times[lead], &b[lead], &core.joint[lead].limits);
+	for (uint8_t j = 0; j < core.board->joints; j++) {
+		const struct limits *l = &core.joint[j].limits;
+		uint32_t time = stopping(after_ramp(&b[j], p.ra, l), l);
 
-	uint16_t s = shortest(b, p.r);
-
-	if (s <= p.r && p.r > 1) {
-		/* |v|·ramp/A of the leading joint. Where it isn't slow, it doesn't matter. */
-		uint16_t r = slowest < UINT32_C(256) * RAMP_MS ? root(slowest * ramp >> 8) : p.r;
-
-		if (r < p.r) {
-			p.r = r > 0 ? r : 1;
-			s = shortest(b, p.r);
+		if (time > longest) {
+			longest = time;
 		}
 	}
-	if (s < p.r) {
-		s = p.r;
-	}
-	p.c = (uint16_t)(s - p.r);
-	p.half = (uint16_t)((UINT32_C(32768) * p.r + s / 2) / s);
+	uint32_t ends = (uint32_t)(p.ra + p.rb) << 7; /* (Ra + Rb)/2 in 1/256 */
+	uint16_t twice;
+
+	p.c = longest > ends ? (uint16_t)((longest - ends + 255) >> 8) : 0;
+	twice = (uint16_t)(p.ra + 2 * p.c + p.rb);
+	p.rise = (uint16_t)(((uint32_t)p.ra << 16) / twice);
+	p.fall = (uint16_t)(((uint32_t)p.rb << 16) / twice);
 	return p;
 }
 
-/* The three ways; with v1 = w − v2 their accelerations need no reckoning:
- * q1 = R·(v + 2·w − v2)/3, q2 = C·(v1 + v2)/2, q3 = R·v2/3. */
-static int32_t first(uint16_t r, int32_t v, int32_t w, int32_t v2)
+/* The three ways; with v1 = w − p·Ra/2 and v2 = p·Rb/2 their accelerations need no
+ * reckoning: Ra·(v + 2·w − p·Ra/2)/3, C·(v1 + v2)/2, Rb·v2/3. */
+static int32_t first(uint16_t ra, int32_t v, int32_t w, int32_t lost)
 {
-	return third(scale8(r, v + 2 * w - v2));
+	return third(scale8(ra, v + 2 * w - lost));
 }
 
 static int32_t second(uint16_t c, int32_t v1, int32_t v2)
@@ -151,17 +167,17 @@ static int32_t second(uint16_t c, int32_t v1, int32_t v2)
 	return scale8(c, v1 + v2) >> 1;
 }
 
-static int32_t last(uint16_t r, int32_t v2)
+static int32_t last(uint16_t rb, int32_t v2)
 {
-	return third(scale8(r, v2));
+	return third(scale8(rb, v2));
 }
 
 int32_t brake_way(const struct brake *p, const struct brake_joint *b, const struct limits *l)
 {
-	int32_t w = after_ramp(b, p->r, l);
-	int32_t v2 = scale16(p->half, w);
+	int32_t w = after_ramp(b, p->ra, l);
+	int32_t lost = scale16(p->rise, w), v2 = scale16(p->fall, w);
 
-	return first(p->r, b->v, w, v2) + second(p->c, w - v2, v2) + last(p->r, v2);
+	return first(p->ra, b->v, w, lost) + second(p->c, w - lost, v2) + last(p->rb, v2);
 }
 
 uint16_t brake_longest(const int32_t *v)
@@ -175,16 +191,16 @@ uint16_t brake_longest(const int32_t *v)
 			slowest = s;
 		}
 	}
-	/* R is at most a ramp, and S what the ramp adds to v needs besides: half of one more.
-	 * The rest is roundings. */
-	return (uint16_t)((uint16_t)(slowest >> 8) + 2 * core.ramp + 4);
+	/* Ra is at most two ramps and Rb one; with C they are at most the time from w, and
+	 * that is at most a ramp more than from v, or else there is no C. Roundings besides. */
+	return (uint16_t)((uint16_t)(slowest >> 8) + 3 * core.ramp + 4);
 }
 
 int32_t brake_farthest(uint16_t longest, int32_t v, const struct limits *l)
 {
 	int32_t most = l->a < MAX_A ? l->a : MAX_A;
 
-	most = (scale8(core.ramp, most) >> 1) + (int32_t)magnitude(v);
+	most = scale8(core.ramp, most) + (int32_t)magnitude(v); /* a·Ra/2 */
 	return most >= MAX_V ? 2 * MAX_Q : scale8(longest, most);
 }
 
@@ -212,23 +228,23 @@ void brake_begin(void)
 
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		struct joint *joint = &core.joint[j];
-		int32_t w = after_ramp(&b[j], p.r, &joint->limits), v2 = scale16(p.half, w);
+		int32_t w = after_ramp(&b[j], p.ra, &joint->limits), lost = scale16(p.rise, w);
 
 		joint->way.q0 = joint->q;
 		joint->way.v0 = b[j].v;
-		joint->way.q1 = joint->q + first(p.r, b[j].v, w, v2);
-		joint->way.v1 = w - v2;
-		core.store.v2[j] = v2;
+		joint->way.q1 = joint->q + first(p.ra, b[j].v, w, lost);
+		joint->way.v1 = w - lost;
+		core.store.v2[j] = scale16(p.fall, w);
 	}
-	core.brake_r = p.r;
 	core.brake_c = p.c;
+	core.brake_rb = p.rb;
 	core.stretch = 0;
-	piece_begin(p.r);
+	piece_begin(p.ra);
 }
 
 bool brake_next(void)
 {
-	uint16_t r = core.brake_r, c = core.brake_c;
+	uint16_t rb = core.brake_rb, c = core.brake_c;
 
 	core.stretch++;
 	if (core.stretch == 1 && c == 0) {
@@ -247,10 +263,10 @@ bool brake_next(void)
 			w->q1 += second(c, w->v0, v2);
 			w->v1 = v2;
 		} else {
-			w->q1 += last(r, v2);
+			w->q1 += last(rb, v2);
 			w->v1 = 0;
 		}
 	}
-	piece_begin(core.stretch == 1 ? c : r);
+	piece_begin(core.stretch == 1 ? c : rb);
 	return true;
 }

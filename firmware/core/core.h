@@ -130,8 +130,9 @@ struct brake_joint {
 
 /* What a brake is for all joints together. */
 struct brake {
-	uint16_t r, c; /* ticks of the outer stretches, and of the one between */
-	uint16_t half; /* R/2S in 1/65536: v2 = w · half */
+	uint16_t ra, c, rb; /* ticks of its stretches */
+	/* What shares of w its first and its last one brake, in 1/65536: p·Ra/2 and p·Rb/2. */
+	uint16_t rise, fall;
 };
 
 struct output {
@@ -197,7 +198,7 @@ struct core {
 	uint16_t u, u_rest;   /* floor(tick · 65536 / ticks), and its remainder */
 	uint16_t u_step, u_step_rest;
 	uint8_t stretch; /* of the brake: 0, 1, 2 */
-	uint16_t brake_r, brake_c;
+	uint16_t brake_c, brake_rb;
 
 	/* A brake has no pieces, and keeps there the joints' velocities where its last stretch
 	 * begins. */

@@ -157,7 +157,8 @@ static uint8_t check_room(uint8_t ticks, uint8_t *joint)
 		const struct limits *l = &core.joint[j].limits;
 		int32_t way = brake_way(&plan, &b[j], l);
 		int32_t end = get_i32(p) + way;
-		int32_t slack = (int32_t)(64 + (magnitude(way) >> 10)) + (l->v >> 8);
+		/* The brake's roundings, and two ticks' way for whole ones. */
+		int32_t slack = (int32_t)(256 + (magnitude(way) >> 10) + (magnitude(b[j].v) >> 7));
 
 		if ((core.referenced & bit(j)) != 0 &&
 		    (end < l->lower - slack || end > l->upper + slack)) {

@@ -197,7 +197,7 @@ static void piece(const struct vector *v)
 /* The brake whose joints are being read. */
 static struct {
 	unsigned joints, have;
-	long long r, c;
+	long long ra, c, rb;
 	struct brake_joint b[TAU_MAX_JOINTS];
 	int32_t q[TAU_MAX_JOINTS], ends[TAU_MAX_JOINTS][3], tolerance[TAU_MAX_JOINTS];
 } plan;
@@ -212,8 +212,9 @@ static void plan_end(void)
 {
 	struct brake p = brake_plan(plan.b);
 
-	near(p.r, plan.r, 1, "R");
-	near(p.c, plan.c, 2, "C"); /* S and R each by one */
+	near(p.ra, plan.ra, 1, "Ra");
+	near(p.c, plan.c, 1, "C");
+	near(p.rb, plan.rb, 1, "Rb");
 	for (unsigned j = 0; j < plan.joints; j++) {
 		int32_t end = plan.q[j] + brake_way(&p, &plan.b[j], &core.joint[j].limits);
 
@@ -224,10 +225,14 @@ static void plan_end(void)
 static void brake(const struct vector *v)
 {
 	if (strcmp(v->word[0], "brake") == 0) {
-		CHECK_EQUAL(v->n, 4);
+		CHECK_EQUAL(v->n, 5);
+		if (v->n != 5) {
+			return;
+		}
 		plan.joints = (unsigned)vectors_number(v->word[1]);
-		plan.r = vectors_number(v->word[2]);
+		plan.ra = vectors_number(v->word[2]);
 		plan.c = vectors_number(v->word[3]);
+		plan.rb = vectors_number(v->word[4]);
 		plan.have = 0;
 		fake_make((uint8_t)plan.joints, 0, 0);
 		fake_boot();
