@@ -3,5 +3,5 @@
 //
 // A driver imports robot and never gate, motion, sim or cmd, nor another driver.
 // drivers/port is the only importer of go.bug.st/serial, drivers/gobot will be the only
-// one of gobot. No driver is built yet: `tau robot real` says so and fails.
+// one of gobot. mcu, for boards with our own firmware, is the one that is built.
 package drivers

@@ -55,7 +55,7 @@ func TestADescriptionIsNamedTheSameWayEverywhere(t *testing.T) {
 	}
 	r := tau(t, "", append([]string{"robot", "real", "--session", "cell", "--driver", "mcu", "--port", "/dev/null", "--config", "/nonexistent/arm.toml", "--robot", arm}, with...)...)
 	require.Equal(t, 2, r.status)
-	require.Contains(t, r.stderr, "isn't built yet", "the robot loads, and nothing more is there")
+	require.Contains(t, r.stderr, "/nonexistent/arm.toml", "the robot loads, and its file is what is missing")
 }
 
 // A gantry that doesn't know where it is finds its switches before it goes anywhere.

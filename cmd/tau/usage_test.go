@@ -28,7 +28,7 @@ func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 	usage(t, []string{"nonsense"}, `no command "nonsense"`)
 	usage(t, []string{"robot"}, "tau robot needs a command")
 	// Those of later releases are not offered.
-	for _, later := range []string{"ports", "doctor"} {
+	for _, later := range []string{"doctor", "calibrate"} {
 		usage(t, []string{"robot", later}, `no command "`+later+`"`)
 	}
 	usage(t, []string{"robot", "events"}, "needs a command")

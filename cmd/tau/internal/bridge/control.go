@@ -104,7 +104,7 @@ func (s socket) Sessions(context.Context) (control.Reply, error) {
 		r.Real = real.describe(words.English, s.h.setup.Now())
 	}
 	for _, x := range all {
-		of, _ := sessions{s.h.all, s.h.optIns}.Session(x.Name) // one whose opt-in has ended is still the real robot's
+		of := s.h.moves(x.Name) // one whose opt-in has ended is still the real robot's
 		o := control.Opened{Name: x.Name, Mode: string(of.Mode), Created: x.Created, Tokens: s.h.tokensOf(x.Name)}
 		if x.OptIn != nil {
 			o.OptIn = x.OptIn.Robot + " on " + x.OptIn.Driver + " " + x.OptIn.Port + ", by " + x.OptIn.Principal

@@ -88,7 +88,7 @@ func (h *Host) note(text string) gate.Event {
 
 // noteIn is one of a session, with the robot that it moves.
 func (h *Host) noteIn(session, text string) gate.Event {
-	of, _ := sessions{h.all, h.optIns}.Session(session) // an opt-in that has ended names its robot all the same
+	of := h.moves(session)
 	return gate.Event{
 		Type: "session", Time: h.setup.Now(), SessionID: session, Principal: Operator, Origin: "bridge",
 		Mode: of.Mode, Backend: of.Backend, Text: text,

@@ -191,7 +191,7 @@ func (h *Host) openEvents() error {
 	if _, err := h.all.New(h.setup.Session); err != nil {
 		return err
 	}
-	h.sink = &sink{store: h.store, all: h.all, home: h.setup.Session}
+	h.sink = &sink{store: h.store, all: h.all, home: h.setup.Session, of: h.moves}
 	return nil
 }
 

@@ -12,6 +12,9 @@ import (
 const (
 	linkLook = 250 * time.Millisecond
 	linkWait = 2 * time.Second
+	// lateLooks is how many looks in a row have to find nothing but an old report
+	// before the robot counts as gone: a computer that is busy is late by itself.
+	lateLooks = 4
 )
 
 // The places of the events about a real robot that are nobody's call.
@@ -30,6 +33,7 @@ type link struct {
 	now     func() time.Time
 	emit    func(gate.Event) error
 
+	late    int        // looks in a row that found only an old report
 	lost    robot.Code // why it isn't there; "": it is
 	latched string     // the fault that was told last
 	stopped bool       // the e-stop was told
@@ -60,11 +64,17 @@ func (l *link) look(ctx context.Context) {
 		if code == "" {
 			code = robot.CodeDisconnected
 		}
+		if code == robot.CodeStaleState {
+			if l.late++; l.late < lateLooks {
+				return
+			}
+		}
 		if l.lost == "" {
 			l.tell(whereLink, code, "the robot isn't there: "+err.Error())
 		}
 		l.lost = code
 	default:
+		l.late = 0
 		if l.lost != "" {
 			l.lost = ""
 			l.tell(whereLink, "", "the robot is there again; it moves nothing until that is asked for and approved anew")

@@ -49,6 +49,15 @@ func TestWhatHappensToARealRobotIsToldOnce(t *testing.T) {
 	told()
 	b.err = nil
 	told("link  the robot is there again; it moves nothing")
+	b.err = robot.Errf(robot.CodeStaleState, "mcu", "too old")
+	told() // for a moment
+	b.err = nil
+	told()
+	b.err = robot.Errf(robot.CodeStaleState, "mcu", "too old")
+	told()
+	told("link STALE_STATE the robot isn't there")
+	b.err = nil
+	told("link  the robot is there again")
 	b.st.Faults = []robot.Fault{{Code: robot.CodeLinkTimeout, Text: "the board's watchdog"}}
 	told("board LINK_TIMEOUT the robot has latched a fault: the board's watchdog")
 	b.st.Faults = append(b.st.Faults, robot.Fault{Code: robot.CodeJointLimit, Text: "a later one"})

@@ -121,7 +121,7 @@ func (r *realRobot) describe(l words.Lang, now time.Time) []control.Line {
 	}
 	for i := range r.File.Outputs {
 		o, a := &r.File.Outputs[i], r.model.Actuators[i]
-		lines = append(lines, control.Line{Label: l.OptInOutput(), Text: fmt.Sprintf("%s %g .. %g %s, %s %d", o.Actuator, a.Lower, a.Upper, a.Unit, l.OptInChannel(), o.Channel)})
+		lines = append(lines, control.Line{Label: l.OptInOutput(), Text: fmt.Sprintf("%s %g .. %g (%s), %s %d", o.Actuator, a.Lower, a.Upper, a.Unit, l.OptInChannel(), o.Channel)})
 	}
 	estop := l.OptInPowerStays()
 	if r.File.EStopPowersOff {

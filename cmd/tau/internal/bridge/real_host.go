@@ -21,6 +21,12 @@ func modeOf(s *Setup) gate.Mode {
 	return gate.ModeSim
 }
 
+// moves says which robot a session is of, whether or not it may move it now.
+func (h *Host) moves(session string) gate.Session {
+	s, _ := sessions{h.all, h.optIns}.Session(session)
+	return s
+}
+
 // robots are the backends of the bridge, of which there is none before it is built.
 func (h *Host) robots() []robot.Backend {
 	var out []robot.Backend

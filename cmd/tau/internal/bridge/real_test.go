@@ -184,6 +184,7 @@ func TestCase51_EachSessionMovesItsOwnRobotAndSaysSo(t *testing.T) {
 	}
 	calls := 0
 	for _, e := range eventsOf(t, h) {
+		require.NotEmpty(t, e.Backend, "%s %s", e.Type, e.Text)
 		if e.Type == "tool_call" || e.Type == "approval" {
 			calls++
 			require.Equal(t, [2]string{"real", "mcu"}, [2]string{string(e.Mode), e.Backend}, "%s %s", e.Type, e.Tool)
@@ -304,4 +305,9 @@ func TestG6_AStopActsOnBothRobots(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, after.StopEpoch, before.StopEpoch)
 	require.Equal(t, gate.CodeEStopped, callIn(h, "cell", "move_joints", `{"positions":{"pan":0.5}}`).Code)
+	h.Stop("of nobody's session")
+	for _, e := range eventsOf(t, h) {
+		require.NotEmpty(t, e.Mode, "%s %s", e.Type, e.Text)
+		require.NotEmpty(t, e.Backend, "%s %s", e.Type, e.Text)
+	}
 }

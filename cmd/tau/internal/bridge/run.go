@@ -239,8 +239,8 @@ func (r *run) ending() <-chan struct{} {
 
 // end ends the bridge and settles how the process does.
 func (r *run) end(verdicts []gate.StopVerdict, err error) error {
-	if !show.AtRest(verdicts) {
-		for _, v := range verdicts {
+	for _, v := range verdicts {
+		if !v.AtRest() {
 			fmt.Fprintf(r.Err, "tau: %s\n", r.Lang.NotAtRest(show.Verdict(r.Lang, v)))
 		}
 	}

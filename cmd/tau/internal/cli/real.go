@@ -14,6 +14,7 @@ import (
 
 	"github.com/tau-robot/tau/cmd/tau/internal/bridge"
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
+	"github.com/tau-robot/tau/drivers/mcu"
 	"github.com/tau-robot/tau/gate/private"
 	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/robot/hardware"
@@ -35,10 +36,23 @@ type opener func(ctx context.Context, o driverOptions, log *slog.Logger) (robot.
 // driverOf returns the driver of that name.
 func driverOf(name string) (opener, error) {
 	switch name {
-	case "gobot", "feetech", "mcu":
+	case "mcu":
+		return openMCU, nil
+	case "gobot", "feetech":
 		return nil, exit.Usagef("--driver %s isn't built yet; there is mcu", name)
 	}
 	return nil, exit.Usagef("there is no driver %q; there is mcu, and gobot and feetech are planned", name)
+}
+
+// openMCU opens a board with our own firmware.
+func openMCU(ctx context.Context, o driverOptions, log *slog.Logger) (robot.Backend, error) {
+	r, err := mcu.Open(ctx, mcu.Options{
+		Model: o.model, Hardware: o.file, Port: o.port, Baud: o.file.Baud, ResetOnOpen: o.resetOnOpen, At: o.at, Now: o.now, Log: log,
+	})
+	if err != nil {
+		return nil, err // never a nil *mcu.Robot in an interface
+	}
+	return r, nil
 }
 
 func (a *app) real() *cobra.Command {
