@@ -123,7 +123,7 @@ static void ramps(struct brake *p, uint16_t r, uint32_t time, const struct brake
 struct brake brake_plan(struct brake_joint *b)
 {
 	struct brake p;
-	uint32_t times[TAU_JOINTS], longest = 0;
+	uint32_t times[TAU_JOINTS] = {0}, longest = 0;
 	uint8_t lead = 0;
 
 	for (uint8_t j = 0; j < core.board->joints; j++) {
