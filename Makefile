@@ -58,6 +58,7 @@ bench: build
 	./$(BIN) robot bench sim
 	./$(BIN) robot bench kinematics
 	./$(BIN) robot bench start
+	./$(BIN) robot bench wire
 
 # The slow ones at their full length: a bridge's day is killed 200 times, and the models
 # of the stores run long.

@@ -15,7 +15,8 @@ func (a *app) bench() *cobra.Command {
 		a.benchOf("gate", "A tier-0 call through the whole gate, beside a map lookup and call; a yes to the first actuation, beside an fsync", bench.Gate),
 		a.benchKinematics(),
 		a.benchOf("sim", "The rehearsal of a 5 s motion with collision on, beside the motion's bare dynamics", bench.Sim),
-		a.benchOf("start", "A whole run of the bridge with each built-in robot, beside one that prints the version", bench.Start))
+		a.benchOf("start", "A whole run of the bridge with each built-in robot, beside one that prints the version", bench.Start),
+		a.benchWire())
 }
 
 // benchOf reports; a figure beyond its bound is reported too, not an error: the
@@ -37,6 +38,33 @@ func (a *app) benchOf(name, short string, run func(context.Context) (bench.Repor
 		return write(a.out, r.String())
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "the report as one JSON document")
+	return c
+}
+
+// benchWire measures the line of a board, on one that is modelled or on a real port.
+func (a *app) benchWire() *cobra.Command {
+	var r robotFlags
+	var path, config string
+	c := a.benchOf("wire", "A command, and a stop while segments stream, to the first byte on the line, beside a write to the bare port", func(ctx context.Context) (bench.Report, error) {
+		if path == "" {
+			return bench.Wire(ctx)
+		}
+		if config == "" {
+			return bench.Report{}, exit.Usagef("--port needs --config, the robot's file")
+		}
+		m, err := r.Model()
+		if err != nil {
+			return bench.Report{}, r.wrong(err)
+		}
+		file, model, err := realFile(config, "mcu", m)
+		if err != nil {
+			return bench.Report{}, err
+		}
+		return bench.WirePort(ctx, model, file, path)
+	})
+	c.Flags().StringVar(&path, "port", "", "a real board's port; nothing is moved there, so stops are measured at rest")
+	c.Flags().StringVar(&config, "config", "", "with --port: the robot's TOML file")
+	r.add(c.Flags())
 	return c
 }
 
