@@ -86,7 +86,7 @@ func (b *Board) stop() {
 	case <-time.After(endWait):
 		b.t.Errorf("the bench didn't end %v after its stdin did, last said %v", endWait, b.trace.Since(max(b.trace.Mark()-3, 0)))
 		_ = b.cmd.Process.Kill()
-		_ = <-b.exited // it was killed
+		b.t.Logf("the bench was killed: %v", <-b.exited)
 	}
 	if slipped := b.trace.Slipped(); slipped > 0 {
 		b.t.Logf("the bench stood still for %v in all: the machine was too busy", slipped)

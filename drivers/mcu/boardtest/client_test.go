@@ -1,6 +1,7 @@
 package boardtest
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/drivers/mcu/wire"
+	"github.com/tau-robot/tau/drivers/port"
 )
 
 // heartbeat is the period that PROTOCOL.md asks of a host.
@@ -16,7 +18,8 @@ const heartbeat = 50 * time.Millisecond
 
 // A client is a host that speaks the protocol as far as these tests need it.
 type client struct {
-	*line
+	t      testing.TB
+	port   *port.Port
 	frames chan wire.Frame
 	end    chan struct{}
 	once   sync.Once
@@ -32,17 +35,33 @@ type message interface {
 	Append(dst []byte, seq byte) ([]byte, error)
 }
 
-// talk opens the board's line and greets it.
+// A real board's boot loader takes its time, and hears nothing in it.
+const (
+	greetings = 15
+	greetWait = time.Second
+)
+
+// talk opens the board's line and greets it until it answers.
 func talk(t testing.TB, b *Board) (*client, wire.HelloReply) {
 	t.Helper()
-	c := &client{line: open(t, b.Path()), frames: make(chan wire.Frame, 4096), end: make(chan struct{})}
+	p, err := port.Open(context.Background(), port.Options{Path: b.Path(), Baud: 115200, ResetOnOpen: b.Kind() == Real})
+	require.NoError(t, err)
+	c := &client{t: t, port: p, frames: make(chan wire.Frame, 4096), end: make(chan struct{})}
 	c.done.Add(1)
 	go c.receive()
 	t.Cleanup(c.close)
-	c.write("\x00")
-	c.send(wire.Hello{Version: wire.Version, Nonce: 7})
 	var reply wire.HelloReply
-	require.NoError(t, reply.Parse(c.next(wire.TypeHelloReply).Payload))
+	for range greetings {
+		_, err := c.port.Write([]byte{0})
+		require.NoError(t, err)
+		c.send(wire.Hello{Version: wire.Version, Nonce: 7})
+		f, ok := c.wait(wire.TypeHelloReply, greetWait)
+		if ok {
+			require.NoError(t, reply.Parse(f.Payload))
+			break
+		}
+	}
+	require.Equal(t, byte(wire.Version), reply.Version, "no board of this protocol answers at %s", b.Path())
 	c.done.Add(1)
 	go c.beat()
 	return c, reply
@@ -52,7 +71,7 @@ func talk(t testing.TB, b *Board) (*client, wire.HelloReply) {
 func (c *client) close() {
 	c.once.Do(func() {
 		close(c.end)
-		_ = c.f.Close()
+		_ = c.port.Close()
 		c.done.Wait()
 	})
 }
@@ -62,7 +81,7 @@ func (c *client) receive() {
 	var d wire.Decoder
 	p := make([]byte, 256)
 	for {
-		n, err := c.f.Read(p)
+		n, err := c.port.Read(p)
 		if err != nil {
 			close(c.frames)
 			return
@@ -108,7 +127,7 @@ func (c *client) put(m message) {
 		panic(err) // a test's own mistake
 	}
 	c.seq++
-	_, _ = c.f.Write(p) // a line that is gone shows where answers are missing
+	_, _ = c.port.Write(p) // a line that is gone shows where answers are missing
 }
 
 func (c *client) send(m message) { c.put(m) }
@@ -116,7 +135,15 @@ func (c *client) send(m message) { c.put(m) }
 // next returns the next frame of a type.
 func (c *client) next(want wire.Type) wire.Frame {
 	c.t.Helper()
-	limit := time.NewTimer(waitLimit)
+	f, ok := c.wait(want, waitLimit)
+	require.True(c.t, ok, "no %v came", want)
+	return f
+}
+
+// wait returns the next frame of a type, unless it takes too long.
+func (c *client) wait(want wire.Type, d time.Duration) (wire.Frame, bool) {
+	c.t.Helper()
+	limit := time.NewTimer(d)
 	defer limit.Stop()
 	for {
 		select {
@@ -126,10 +153,10 @@ func (c *client) next(want wire.Type) wire.Frame {
 				require.NoError(c.t, c.status.Parse(f.Payload))
 			}
 			if f.Type == want {
-				return f
+				return f, true
 			}
 		case <-limit.C:
-			require.Fail(c.t, "no answer", "%v", want)
+			return wire.Frame{}, false
 		}
 	}
 }

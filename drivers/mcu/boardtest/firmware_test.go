@@ -28,10 +28,7 @@ func enabled(t *testing.T, b *Board, q []int32, limits wire.Configure) *client {
 		limits.Channel = byte(j)
 		c.do(limits)
 	}
-	c.send(wire.Report{})
-	var p wire.Positions
-	require.NoError(t, p.Parse(c.next(wire.TypePositions).Payload))
-	c.do(wire.Enable{Report: p.Report, Q: q})
+	c.enable(q)
 	return c
 }
 
