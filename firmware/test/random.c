@@ -1,6 +1,7 @@
 /* The invariants under random frames, pieces, noise, time and inputs. */
 #include "random.h"
 
+#include <dirent.h>
 #include <stdio.h>
 
 #include "check.h"
@@ -16,6 +17,38 @@ static uint32_t number(uint32_t *x)
 	*x ^= *x >> 17;
 	*x ^= *x << 5;
 	return *x;
+}
+
+void corpus_test(const char *folder)
+{
+	static struct drive_seen seen;
+	static uint8_t data[1 << 14];
+	struct dirent *entry;
+	DIR *dir = opendir(folder);
+
+	check_test("corpus");
+	check_about("%s", folder);
+	CHECK(dir != NULL);
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		char path[1024];
+		FILE *f;
+
+		if (entry->d_name[0] == '.') {
+			continue;
+		}
+		(void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+		check_about("%s", path);
+		f = fopen(path, "rb");
+		CHECK(f != NULL);
+		if (f != NULL) {
+			drive(data, fread(data, 1, sizeof data, f), &seen);
+			(void)fclose(f);
+		}
+	}
+	if (dir != NULL) {
+		(void)closedir(dir);
+	}
+	CHECK(seen.rests != 0);
 }
 
 void random_test(void)

@@ -182,9 +182,9 @@ def quiet():
 
 
 def braked_at(end):
-    """Where a piece of 100 ms from 630000 has to end at V/2 so that the brake ends there."""
+    """Where a piece of 100 ms from 630000 has to end at V/4 so that the brake ends there."""
     def ends(q):
-        v, a = accel(630000, 0, q, 25600, 100, 100)
+        v, a = accel(630000, 0, q, 12800, 100, 100)
         return brake([(q, v, a, A, RAMP)])[1][0][2]
     return max(range(630000, 645000), key=lambda q: -abs(ends(q) - end))
 
@@ -204,15 +204,15 @@ def pieces():
     for i in range(2):
         s.segment(i, 100, [(630000, 0), (384000, 0)])
     s.segment(2, 1, [(630000, 0), (384000, 0)], code=OVERRUN).go(code=NOT_BEGUN)
-    s.begin().segment(0, 100, [(braked_at(639800), 25600), (384000, 0)], why="just room").stop()
-    s.begin().segment(0, 100, [(braked_at(641200), 25600), (384000, 0)], code=NO_ROOM).go(code=NOT_BEGUN)
+    s.begin().segment(0, 100, [(braked_at(639800), 12800), (384000, 0)], why="just room").stop()
+    s.begin().segment(0, 100, [(braked_at(640700), 12800), (384000, 0)], code=NO_ROOM).go(code=NOT_BEGUN)
     s.begin().segment(0, 100, [(630000, 0), (384000, 0)]).segment(1, 100, [(630000, 0), (384000, 0)])
     s.go().segment(2, 1, [(630000, 0), (384000, 0)], code=OVERRUN).tick(2).status(FAULT, POWERED | REFERENCED, 10)
     s.tick(20)
     yield s
     s = Session("within a piece", SERVOS, "A piece that goes too fast between its ends, and one that goes too far.")
     s.ready(384000, 639000).begin().segment(0, 100, [(404000, 0), (639000, 0)], last=True).go()
-    s.tick(30).heartbeat().until(FAULT, 180).status(FAULT, POWERED | REFERENCED, 7, 0).say("range 0 384000 410000").clear(7)
+    s.tick(30).heartbeat().tick(100).heartbeat().until(FAULT, 180).status(FAULT, POWERED | REFERENCED, 7, 0).say("range 0 384000 412000").clear(7)
     s.disable().report((1, None), (1, 639000)).enable(384000, 639000)
     s.begin(2).segment(0, 100, [(384000, 0), (639900, -V)]).go(2)
     s.until(FAULT, 180).status(FAULT, POWERED | REFERENCED, 6, 1).say("range 1 639000 640000")
