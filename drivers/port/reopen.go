@@ -2,6 +2,7 @@ package port
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/tau-robot/tau/robot"
@@ -22,12 +23,14 @@ const (
 // what it still knows, is for the driver to ask; nothing of a robot may move because a
 // link came back. It blocks; p is closed also after an error, and may be reopened again.
 func (p *Port) Reopen(ctx context.Context) (*Port, error) {
-	if err := p.Close(); err != nil && p.lost.Load() == nil {
-		return nil, err
-	}
+	closed := p.Close() // whatever it says, the descriptor is gone
 	o := p.opts
 	o.ResetOnOpen = false
-	return retry(ctx, p.where, func() (*Port, error) { return open(ctx, o, p.id) })
+	n, err := retry(ctx, p.where, func() (*Port, error) { return open(ctx, o, p.id) })
+	if err != nil {
+		return nil, errors.Join(err, closed)
+	}
+	return n, nil
 }
 
 // retry calls try until it succeeds, fails for good, or ctx ends.
