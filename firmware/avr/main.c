@@ -15,8 +15,20 @@ enum {
 	FIRMWARE = 1, /* counts releases */
 	STATUS_MS = 20,
 	LATE_MS = 20,
+	TYPE_STATUS = 0x85,
+	TYPE_FEEDBACK = 0x86,
+	ACK_LENGTH = 11,
 	BYTES = 16 /* between two looks at the clock: 200 µs */
 };
+
+/* What the board says by itself leaves room for two answers, which aren't said again: the
+ * next STATUS comes soon anyway. frame[1] is the type. */
+static bool send(const uint8_t *frame, uint8_t length)
+{
+	uint8_t keep = frame[1] == TYPE_STATUS || frame[1] == TYPE_FEEDBACK ? 2 * ACK_LENGTH : 0;
+
+	return uart_send(frame, length, keep);
+}
 
 static struct tau_board board = {
 	.channels = map_channels,
@@ -30,7 +42,7 @@ static struct tau_board board = {
 	.raw = map_raw,
 	.switches = map_switches,
 	.estop = map_estop,
-	.send = uart_send,
+	.send = send,
 };
 
 /* Sleeps until the next interrupt, unless one has left something to do just now. */

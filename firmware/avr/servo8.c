@@ -34,7 +34,7 @@ enum {
 	SLOT = 2500 * COUNTS_PER_US, /* eight of them are 20 ms */
 	LOWER_US = 500,
 	UPPER_US = 2500,
-	EARLY = 8 * COUNTS_PER_US, /* longer than any interrupt or critical section */
+	EARLY = 6 * COUNTS_PER_US, /* longer than any other interrupt or critical section */
 	/* The pin falls this long after the count was seen, and rose before it was read. */
 	TAKEN = 1
 };
@@ -87,7 +87,7 @@ enum { ON_D = 5 };
 #define PINS_D ((uint8_t)((MAP_SERVOS < ON_D ? (1U << MAP_SERVOS) - 1 : 0x1F) << 3))
 #define PINS_B ((uint8_t)(MAP_SERVOS > ON_D ? (1U << (MAP_SERVOS - ON_D)) - 1 : 0))
 
-static inline void rise(uint8_t servo)
+static inline __attribute__((always_inline)) void rise(uint8_t servo)
 {
 	static const uint8_t mask[8] = {8, 16, 32, 64, 128, 1, 2, 4};
 
@@ -100,7 +100,7 @@ static inline void rise(uint8_t servo)
 
 /* At most one pin is high; the others' bits are 0 anyway. PD0 and PD1 belong to the
  * UART, PD2 keeps its pull-up. */
-static inline void fall(void)
+static inline __attribute__((always_inline)) void fall(void)
 {
 	while ((int16_t)(TCNT1 - end) < 0) {
 	}

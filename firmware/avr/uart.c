@@ -16,7 +16,7 @@ _Static_assert(F_CPU / 8 * 1000 / DIVISOR <= BAUD * 1022 && F_CPU / 8 * 1000 / D
 /* Powers of two, so that an index wraps by a mask. One place always stays free. The
  * receiver's ring bridges the longest stretch in which the loop doesn't look (a tick with
  * its status, under 2 ms); the sender's takes a STATUS and a FEEDBACK of eight joints at
- * once (62 + 42 bytes) and an ACK. */
+ * once (62 + 42 bytes) and two ACKs. */
 enum { RX = BAUD > 250000UL ? 128 : 64, TX = 128 };
 
 volatile uint8_t uart_lost;
@@ -94,12 +94,12 @@ bool uart_waiting(void)
 	return rx_out != rx_in;
 }
 
-bool uart_send(const uint8_t *frame, uint8_t length)
+bool uart_send(const uint8_t *frame, uint8_t length, uint8_t keep)
 {
 	uint8_t in = tx_in;
 	uint8_t room = (uint8_t)((tx_out - in - 1) & (TX - 1));
 
-	if (length > room) {
+	if (keep > room || length > room - keep) {
 		return false;
 	}
 	while (length-- != 0) {

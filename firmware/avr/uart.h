@@ -18,7 +18,8 @@ bool uart_receive(uint8_t *byte);
 /* Says that there is one. */
 bool uart_waiting(void);
 
-/* Takes the whole frame for sending, or nothing of it and returns false. Doesn't wait. */
-bool uart_send(const uint8_t *frame, uint8_t length);
+/* Takes the whole frame for sending, or nothing of it and returns false where there would
+ * be less than keep bytes of room after it. Doesn't wait. */
+bool uart_send(const uint8_t *frame, uint8_t length, uint8_t keep);
 
 #endif

@@ -28,7 +28,7 @@ static uint16_t get16(const uint8_t *p)
 	return (uint16_t)(p[0] | p[1] << 8);
 }
 
-static uint32_t get32(const uint8_t *p)
+uint32_t host_get32(const uint8_t *p)
 {
 	return get16(p) | (uint32_t)get16(p + 2) << 16;
 }
@@ -46,7 +46,7 @@ static uint16_t crc(const uint8_t *p, unsigned n)
 	return c;
 }
 
-static bool fail(struct host *h, const char *what, unsigned a, unsigned b)
+bool host_fail(struct host *h, const char *what, unsigned a, unsigned b)
 {
 	if (h->why[0] == 0) {
 		(void)snprintf(h->why, sizeof h->why, "%s (%02x, %u) in state %u, fault %u of channel %u, %u free",
@@ -61,7 +61,7 @@ bool host_send(struct host *h, uint8_t type, const uint8_t *payload, unsigned n)
 	unsigned out = 1, code = 0;
 
 	if (n > HOST_PAYLOAD) {
-		return fail(h, "payload too long", type, n);
+		return host_fail(h, "payload too long", type, n);
 	}
 	body[0] = type;
 	body[1] = h->seq++;
@@ -80,7 +80,7 @@ bool host_send(struct host *h, uint8_t type, const uint8_t *payload, unsigned n)
 	frame[code] = (uint8_t)(out - code);
 	frame[out++] = 0;
 	if (!probe_write(h->p, frame, out)) {
-		return fail(h, "the line is full at a frame", type, n);
+		return host_fail(h, "the line is full at a frame", type, n);
 	}
 	h->frames++;
 	return true;
@@ -88,18 +88,18 @@ bool host_send(struct host *h, uint8_t type, const uint8_t *payload, unsigned n)
 
 static void take_status(struct status *s, const uint8_t *p, unsigned joints)
 {
-	s->board_ms = get32(p);
+	s->board_ms = host_get32(p);
 	s->state = p[4];
 	s->flags = p[5];
 	s->fault = p[6];
 	s->fault_channel = p[7];
 	s->stops = get16(p + 8);
 	s->motion = get16(p + 10);
-	s->motion_ms = get32(p + 12);
+	s->motion_ms = host_get32(p + 12);
 	s->free = get16(p + 16);
 	s->accepted = p[18];
 	for (unsigned j = 0; j < joints; j++) {
-		s->setpoint[j] = (int32_t)get32(p + 20 + 4 * j);
+		s->setpoint[j] = (int32_t)host_get32(p + 20 + 4 * j);
 	}
 }
 
@@ -115,6 +115,11 @@ static void take(struct host *h, const uint8_t *body, unsigned n)
 		take_status(&h->status, body + 2, h->p->joints);
 		return;
 	}
+	if (body[0] == FEEDBACK && n == 8 + 4 * (unsigned)h->p->joints) {
+		for (unsigned j = 0; j < h->p->joints; j++) {
+			h->feedback[j] = (int32_t)host_get32(body + 6 + 4 * j);
+		}
+	}
 	if (body[0] == FEEDBACK || body[0] == ECHO) {
 		return;
 	}
@@ -122,7 +127,7 @@ static void take(struct host *h, const uint8_t *body, unsigned n)
 	h->payload_n = n - 4;
 	memcpy(h->payload, body + 2, n - 4);
 	if (body[0] == ACK && h->payload[2] != 0) {
-		(void)fail(h, "refused: type, code", h->payload[1], h->payload[2]);
+		(void)host_fail(h, "refused: type, code", h->payload[1], h->payload[2]);
 	}
 }
 
@@ -234,13 +239,13 @@ bool host_run(struct host *h, uint32_t us)
 		uint8_t beat[4];
 
 		if (!probe_step(h->p)) {
-			return fail(h, "the program crashed", 0, 0);
+			return host_fail(h, "the program crashed", 0, 0);
 		}
 		poll(h);
 		if (h->why[0] != 0) {
 			return false;
 		}
-		if (h->hello && probe_cycle(h->p) >= h->heartbeat_at) {
+		if (h->hello && !h->silent && probe_cycle(h->p) >= h->heartbeat_at) {
 			h->heartbeat_at = probe_cycle(h->p) + (uint64_t)HEARTBEAT_MS * PROBE_MS;
 			if (!host_send(h, HEARTBEAT, beat, (unsigned)(host_u32(beat, (uint32_t)(probe_cycle(h->p) / PROBE_MS)) - beat))) {
 				return false;
@@ -277,7 +282,7 @@ bool host_ask(struct host *h, uint8_t type, const uint8_t *payload, unsigned n, 
 			return true;
 		}
 	}
-	return fail(h, "no answer to", type, n);
+	return host_fail(h, "no answer to", type, n);
 }
 
 bool host_await(struct host *h, uint8_t state, uint32_t ms)
@@ -292,19 +297,28 @@ bool host_await(struct host *h, uint8_t state, uint32_t ms)
 			return true;
 		}
 	}
-	return fail(h, "never reached state", state, ms);
+	return host_fail(h, "never reached state", state, ms);
+}
+
+bool host_fresh(struct host *h)
+{
+	/* The next but one: the next may have been on its way already. */
+	uint32_t n = h->statuses + 2;
+
+	while (h->statuses < n) {
+		if (!host_run(h, 20)) {
+			return false;
+		}
+	}
+	return host_run(h, 6000); /* FEEDBACK follows */
 }
 
 bool host_move(struct host *h, struct stream s, uint8_t seek)
 {
 	uint8_t p[5];
-	uint32_t n = h->statuses + 2;
 
-	/* The next but one is of now: this one may be on its way. */
-	while (h->statuses < n) {
-		if (!host_run(h, 20)) {
-			return false;
-		}
+	if (!host_fresh(h)) {
+		return false;
 	}
 	h->motion++;
 	(void)host_u16(host_u16(p, h->motion), h->status.stops);
@@ -313,6 +327,7 @@ bool host_move(struct host *h, struct stream s, uint8_t seek)
 	s.sent_ms = 0;
 	s.index = 0;
 	s.active = true;
+	s.steppers = h->p->steppers;
 	if (!host_ask(h, BEGIN, p, 5, ACK)) {
 		return false;
 	}

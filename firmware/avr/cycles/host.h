@@ -9,6 +9,7 @@ enum {
 	HELLO_REPLY = 0x81, CHANNEL, POSITIONS, ACK, STATUS, FEEDBACK, ECHO
 };
 enum { IDLE, HOLD, LOADED, MOVING, BRAKING, FAULT };
+enum { ESTOP_INPUT = 1, WATCHDOG = 3, UNDERRUN = 4, OVERLOAD = 13 }; /* faults */
 enum { HOST_PAYLOAD = 64, HOST_FRAME = HOST_PAYLOAD + 6 };
 
 struct status {
@@ -29,12 +30,13 @@ struct stream {
 	int32_t from[PROBE_JOINTS];
 	uint32_t length_ms, piece_ms, sent_ms;
 	uint8_t index;
-	bool active;
+	bool active, steppers;
 };
 
 struct host {
 	struct probe *p;
-	bool noisy; /* fills the line with garbage up to the last byte */
+	bool noisy;  /* fills the line with garbage up to the last byte */
+	bool silent; /* says nothing, not even heartbeats */
 	uint8_t seq, board_seq, got;
 	uint8_t in[HOST_FRAME];
 	unsigned in_n;
@@ -43,6 +45,7 @@ struct host {
 	uint64_t heartbeat_at;
 	bool hello;
 	struct status status;
+	int32_t feedback[PROBE_JOINTS];
 	uint8_t payload[HOST_PAYLOAD + 4]; /* of the last answer that isn't a STATUS */
 	unsigned payload_n;
 	struct stream stream;
@@ -61,6 +64,12 @@ bool host_ask(struct host *h, uint8_t type, const uint8_t *payload, unsigned n, 
 /* Waits for a state, at most this long. */
 bool host_await(struct host *h, uint8_t state, uint32_t ms);
 
+/* Waits for a STATUS and FEEDBACK of now. */
+bool host_fresh(struct host *h);
+
+/* Says what went wrong, if nothing did before. Returns false. */
+bool host_fail(struct host *h, const char *what, unsigned a, unsigned b);
+
 /* Begins a motion from the present setpoints, fills the queue and starts it. The rest is
  * streamed while the host runs. */
 bool host_move(struct host *h, struct stream s, uint8_t seek);
@@ -68,5 +77,6 @@ bool host_move(struct host *h, struct stream s, uint8_t seek);
 uint8_t *host_u16(uint8_t *to, uint16_t v);
 uint8_t *host_u24(uint8_t *to, uint32_t v);
 uint8_t *host_u32(uint8_t *to, uint32_t v);
+uint32_t host_get32(const uint8_t *from);
 
 #endif

@@ -15,6 +15,7 @@ DEFINE_FIFO(uint16_t, uart_fifo);
 
 enum {
 	GPIOR0 = 0x3E,
+	TIMSK0 = 0x6E, /* and those of timers 1 and 2 after it */
 	RAM_FIRST = 0x100,
 	RAM_ADDRESS = 0x800000,
 	PAINT = 0xA5,
@@ -23,16 +24,19 @@ enum {
 	ENTRY = 4,
 	DEPTH = 4,
 	LINE = 4096,
-	UART_KEEPS = 3
+	UART_KEEPS = 3,
+	/* A faster line brings a frame sooner, but not more of them: README.md, BAUD. */
+	SUSTAINED_BAUD = 115200
 };
 
 static struct {
 	avr_t *avr;
-	uint32_t uart_lost; /* where the firmware counts them */
+	uint32_t uart_lost, clock_ms; /* where the firmware's variables are */
 	avr_uart_t *uart;
 	uint8_t to[LINE], from[LINE];
 	unsigned to_in, to_out, from_in, from_out;
 	bool under_way;            /* a byte to the board */
+	unsigned frame_bytes;      /* of its frame so far */
 	uint64_t came[UART_KEEPS]; /* when the bytes that wait in the UART were complete */
 	unsigned waiting;
 	bool in_vector;
@@ -54,6 +58,17 @@ void probe_see(struct probe_range *r, int64_t v)
 	}
 	r->n++;
 	r->sum += v;
+}
+
+void probe_join(struct probe_range *to, const struct probe_range *r)
+{
+	if (r->n == 0) {
+		return;
+	}
+	to->least = to->n == 0 || r->least < to->least ? r->least : to->least;
+	to->most = to->n == 0 || r->most > to->most ? r->most : to->most;
+	to->n += r->n;
+	to->sum += r->sum;
 }
 
 uint64_t probe_cycle(const struct probe *p)
@@ -115,6 +130,7 @@ static void servo_edge(avr_irq_t *irq, uint32_t value, void *param)
 			probe_see(&p->frame[j], (int64_t)(now - chip.rose[j]));
 		}
 		chip.rose[j] = now;
+		p->edges[j]++;
 	}
 }
 
@@ -146,6 +162,7 @@ static void step_edge(avr_irq_t *irq, uint32_t value, void *param)
 			probe_see(&p->apart[j], (int64_t)(now - chip.stepped[j]));
 		}
 		chip.stepped[j] = now;
+		p->edges[j]++;
 		p->steps[j] += chip.is_forward[j] ? 1 : -1;
 	}
 }
@@ -171,10 +188,12 @@ static const char *sizes(struct probe *p, const elf_firmware_t *f)
 			end = f->symbol[i]->addr;
 		} else if (strcmp(f->symbol[i]->symbol, "uart_lost") == 0) {
 			chip.uart_lost = f->symbol[i]->addr - RAM_ADDRESS;
+		} else if (strcmp(f->symbol[i]->symbol, "clock_ms") == 0) {
+			chip.clock_ms = f->symbol[i]->addr - RAM_ADDRESS;
 		}
 	}
-	if (end < RAM_ADDRESS + RAM_FIRST || chip.uart_lost == 0) {
-		return "the ELF file has no symbol _end or uart_lost";
+	if (end < RAM_ADDRESS + RAM_FIRST || chip.uart_lost == 0 || chip.clock_ms == 0) {
+		return "the ELF file has no symbol _end, uart_lost or clock_ms";
 	}
 	p->statics = end - RAM_ADDRESS - RAM_FIRST;
 	p->flash = f->flashsize;
@@ -230,13 +249,14 @@ static uint64_t byte_cycles(const struct probe *p)
 	return PROBE_HZ / p->baud * 10;
 }
 
-/* Has the chip fetch a byte that waits, unless it has been told already: until UDR is read
- * the flag stays up, also while the interrupt isn't pending any more because it runs. */
+/* Has the chip fetch a byte that waits, unless it is about to. libsimavr forgets that an
+ * interrupt is pending as it enters it, before the byte is read. */
 static void offer(void)
 {
 	avr_uart_t *u = chip.uart;
+	bool fetching = chip.in_vector && chip.vector == u->rxc.vector;
 
-	if (!uart_fifo_isempty(&u->input) && avr_regbit_get(chip.avr, u->rxen) && !avr_regbit_get(chip.avr, u->rxc.raised)) {
+	if (!uart_fifo_isempty(&u->input) && !u->rxc.pending && !fetching && avr_regbit_get(chip.avr, u->rxen)) {
 		u->rx_cnt = 0;
 		(void)avr_raise_interrupt(chip.avr, &u->rxc);
 	}
@@ -258,9 +278,16 @@ static avr_cycle_count_t complete(avr_t *avr, avr_cycle_count_t when, void *para
 		chip.came[chip.waiting++] = when;
 	}
 	offer();
+	bool frame_ends = chip.to[chip.to_out] == 0;
+	chip.frame_bytes++;
 	chip.to_out = (chip.to_out + 1) % LINE;
 	chip.under_way = chip.to_in != chip.to_out;
-	return chip.under_way ? when + byte_cycles(p) : 0;
+	uint64_t next = when + byte_cycles(p);
+	if (frame_ends && p->baud > SUSTAINED_BAUD) {
+		next += chip.frame_bytes * (PROBE_HZ / SUSTAINED_BAUD * 10 - byte_cycles(p));
+	}
+	chip.frame_bytes = frame_ends ? 0 : chip.frame_bytes;
+	return chip.under_way ? next : 0;
 }
 
 static void line(struct probe *p)
@@ -331,6 +358,20 @@ void probe_forget(struct probe *p)
 	memset(p->ahead, 0, sizeof p->ahead);
 	memset(p->apart, 0, sizeof p->apart);
 	memset(&p->receive, 0, sizeof p->receive);
+}
+
+void probe_fall_behind(struct probe *p, uint8_t ms)
+{
+	(void)p;
+	chip.avr->data[chip.clock_ms] = (uint8_t)(chip.avr->data[chip.clock_ms] + ms);
+}
+
+void probe_end_ticks(struct probe *p)
+{
+	(void)p;
+	for (unsigned a = TIMSK0; a < TIMSK0 + 3; a++) {
+		chip.avr->data[a] = 0;
+	}
 }
 
 bool probe_write(struct probe *p, const uint8_t *bytes, unsigned n)

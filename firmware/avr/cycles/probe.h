@@ -16,6 +16,9 @@ struct probe_range {
 
 void probe_see(struct probe_range *r, int64_t v);
 
+/* Adds what r saw to what another did. */
+void probe_join(struct probe_range *to, const struct probe_range *r);
+
 struct probe_pin {
 	char port;
 	uint8_t bit;
@@ -40,6 +43,7 @@ struct probe {
 	struct probe_range receive;              /* from a byte's stop bit to its interrupt's read */
 	uint64_t overran;                        /* bytes that overran the UART */
 	int64_t steps[PROBE_JOINTS];             /* signed, since the boot */
+	uint64_t edges[PROBE_JOINTS];            /* pulses or steps begun since the boot */
 
 	/* Sizes from the ELF file. */
 	uint32_t flash, statics;
@@ -61,6 +65,12 @@ uint32_t probe_stack(const struct probe *p);
 void probe_forget(struct probe *p);
 
 uint64_t probe_cycle(const struct probe *p);
+
+/* Has the program believe that so many ms went by without it. */
+void probe_fall_behind(struct probe *p, uint8_t ms);
+
+/* Ends all timers' interrupts. */
+void probe_end_ticks(struct probe *p);
 
 /* Lays n bytes on the line to the board. False: there is no room for them. */
 bool probe_write(struct probe *p, const uint8_t *bytes, unsigned n);
