@@ -20,8 +20,8 @@ const (
 	knowWithin = 500 * time.Millisecond
 )
 
-// after returns the leg that has to follow one that is over, nil if none does: back to
-// the switch that was found, or to where joints are measured that don't follow.
+// after does what has to follow a leg that is over: a joint that has found its switch is
+// told where it is, and joints that don't follow get another leg, to where they are.
 func (r *Robot) after(m *robot.Motion, x *leg) *leg {
 	r.mu.Lock()
 	l, why, rest, err := r.link, x.why, x.rest, x.err
@@ -31,20 +31,19 @@ func (r *Robot) after(m *robot.Motion, x *leg) *leg {
 	case !wanted:
 		return nil
 	case m.Seek != nil:
-		return r.afterSearch(m, l, x, why)
-	case why == byFault && err.Code == robot.CodeDeviation && !r.blind:
+		r.afterSearch(m, l, x, why)
+	case why == byFault && err.Code == robot.CodeDeviation:
 		return r.relax(m, x)
 	}
 	return nil
 }
 
-// afterSearch tells the board where the joint is that has found its switch, and returns
-// the way back to it.
-func (r *Robot) afterSearch(m *robot.Motion, l *link, x *leg, why ending) *leg {
+// afterSearch tells the board where the place is at which the switch closed.
+func (r *Robot) afterSearch(m *robot.Motion, l *link, x *leg, why ending) {
 	a := &r.axes[m.Seek.Joint]
 	if why != bySwitch {
 		_ = r.learn(l) // whether the joint still knows where it is; if it can't be asked, the link says so itself
-		return nil
+		return
 	}
 	q := command(wire.TypeReference, wire.Reference{Channel: byte(a.hw.Channel), Q: a.wire(m.Seek.Switch)})
 	q.bound, q.epoch = true, x.epoch
@@ -69,25 +68,7 @@ func (r *Robot) afterSearch(m *robot.Motion, l *link, x *leg, why ending) *leg {
 	if err != nil {
 		x.why, x.err = byFault, asError(err)
 		r.latch(x.err)
-		return nil
 	}
-	to := r.setpoints()
-	to[m.Seek.Joint] = m.Seek.Switch
-	if r.axes[m.Seek.Joint].wire(m.Seek.Switch) == r.status.Setpoints[a.hw.Channel] || r.epoch != x.epoch {
-		return nil
-	}
-	axes := r.streamed()
-	slow := &axes[a.hw.Channel].Limits.V
-	*slow = min(*slow, uint32(a.on.Velocity(m.Seek.Speed/gentle*a.hw.Direction)))
-	back, err := r.wayTo(to, axes)
-	if err != nil {
-		x.why, x.err = byFault, asError(err)
-		r.latch(x.err)
-		return nil
-	}
-	next := r.newLeg(x.epoch, back)
-	next.bounds = m.MaxDeviation
-	return next
 }
 
 // relax returns the way of the setpoints to where the joints are measured after a
@@ -156,13 +137,10 @@ func asError(err error) *robot.Error {
 func (r *Robot) outcome(m *robot.Motion, first, last *leg, progress func(robot.Progress)) (robot.Outcome, error) {
 	r.mu.Lock()
 	why, err := first.why, first.err
-	if first != last && last.why != toItsEnd && (why == bySwitch || last.unsure) {
+	if last.unsure {
 		why, err = last.why, last.err
 	}
 	out := robot.Outcome{Status: robot.OutcomeDone, Final: last.final, Duration: first.duration()}
-	if first != last && why == bySwitch {
-		out.Duration += last.duration() // after a fault the robot was at rest before
-	}
 	if !last.unsure && r.link != nil {
 		out.Final = r.snapshot()
 		out.Final.Moving = out.Final.Moving || !last.rest

@@ -3,6 +3,7 @@ package mcu_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -55,12 +56,87 @@ func measured() rig {
 	return r
 }
 
-// steppers is the gantry on three counted steppers with switches.
+// steppers is the gantry on three counted steppers with switches. It is switched on a
+// little way from each of its switches.
 func steppers() rig {
-	return rig{
+	r := rig{
 		name: "gantry", file: example("gantry-stepper3.toml"),
 		board: boardtest.Options{Map: "stepper3", Kind: boardtest.Host},
 	}
+	for joint, j := range []struct {
+		scale, at float64 // steps per m; m
+		from      float64 // where the joint is when it is switched on
+		end       float64 // +1: the switch is at the upper end
+	}{{20000, -0.298, -0.29, -1}, {-20000, -0.198, -0.19, -1}, {100000, -0.002, -0.01, 1}} {
+		r.board.SwitchAt = append(r.board.SwitchAt, boardtest.SwitchAt{
+			Joint: joint, Position: int(math.Round(j.scale * (j.at - j.from))), Above: j.scale*j.end > 0,
+		})
+	}
+	return r
+}
+
+// straight is a way from rest to rest in four pieces of constant jerk, within the limits
+// and at least that long.
+func straight(info robot.Info, from, to []float64, least float64) robot.Trajectory {
+	h := math.Max(least/4, 0.01)
+	for i, l := range info.Limits {
+		d := math.Abs(to[i]-from[i]) * 1.0001
+		h = math.Max(h, math.Max(d/(2*l.Velocity), math.Max(math.Sqrt(d/(2*l.Acceleration)), math.Cbrt(d/(2*l.Jerk)))))
+	}
+	n := len(from)
+	out := robot.Trajectory{Joints: info.Joints}
+	q, v, a := append([]float64(nil), from...), make([]float64, n), make([]float64, n)
+	for _, k := range [...]struct{ t, sign float64 }{{h, 1}, {2 * h, -1}, {h, 1}} {
+		s := robot.Segment{Duration: k.t}
+		for i := range q {
+			j := k.sign * (to[i] - from[i]) / (2 * h * h * h)
+			s.Q, s.V, s.A, s.J = append(s.Q, q[i]), append(s.V, v[i]), append(s.A, a[i]), append(s.J, j)
+			q[i] += k.t * (v[i] + k.t*(a[i]/2+k.t*j/6))
+			v[i] += k.t * (a[i] + k.t*j/2)
+			a[i] += k.t * j
+		}
+		out.Segments = append(out.Segments, s)
+	}
+	return out
+}
+
+// moveTo is a motion from where the robot is, in the present epoch.
+func moveTo(t testing.TB, r *mcu.Robot, to []float64, least float64) robot.Motion {
+	t.Helper()
+	s, err := r.State(context.Background())
+	require.NoError(t, err)
+	info := r.Info()
+	m := robot.Motion{ID: t.Name(), Epoch: s.StopEpoch, Trajectory: straight(info, s.Where(), to, least)}
+	for _, l := range info.Limits {
+		m.StartTolerance = append(m.StartTolerance, 0.02)
+		m.MaxDeviation = append(m.MaxDeviation, 0.1*(1+l.Velocity/2))
+	}
+	return m
+}
+
+// search is one for a joint's switch.
+func search(t testing.TB, r *mcu.Robot, m *robot.Model, ref robot.Reference) robot.Motion {
+	t.Helper()
+	s, err := r.State(context.Background())
+	require.NoError(t, err)
+	to := s.Where()
+	to[ref.Joint] += ref.Direction * ref.Travel
+	out := moveTo(t, r, to, 0)
+	slow := r.Info()
+	slow.Limits[ref.Joint].Velocity = ref.Speed
+	out.Trajectory = straight(slow, s.Where(), to, 0)
+	out.Seek = &robot.Seek{Joint: ref.Joint, Switch: ref.Switch, Direction: ref.Direction, Speed: ref.Speed, Travel: ref.Travel}
+	return out
+}
+
+// actuate does a command in the present epoch.
+func actuate(t testing.TB, r *mcu.Robot, kind robot.CommandKind) robot.Outcome {
+	t.Helper()
+	s, err := r.State(context.Background())
+	require.NoError(t, err)
+	out, err := r.Actuate(context.Background(), robot.Command{ID: t.Name(), Kind: kind, Epoch: s.StopEpoch})
+	require.NoError(t, err)
+	return out
 }
 
 // dimmed puts the lamp on the board's PWM output, which can be half bright.
@@ -128,19 +204,4 @@ func (g rig) open(t testing.TB, path string) *mcu.Robot {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r
-}
-
-func TestSmoke(t *testing.T) {
-	g := measured()
-	b := g.start(t)
-	r := g.open(t, b.Path())
-	ctx := context.Background()
-	s, err := r.State(ctx)
-	require.NoError(t, err)
-	t.Logf("%+v", s)
-	out, err := r.Actuate(ctx, robot.Command{ID: "on", Kind: robot.TorqueOn, Epoch: s.StopEpoch})
-	require.NoError(t, err)
-	t.Logf("%+v", out)
-	v := r.Stop(ctx, robot.StopControlled)
-	t.Logf("%+v", v)
 }

@@ -176,34 +176,18 @@ func (r *Robot) lose(l *link, err error) {
 }
 
 // greet says HELLO until the board answers, and makes it ready: at first, and after it
-// has restarted, by its channels and limits.
+// has restarted, by its channels and limits. HELLO ends what anybody has enabled.
 func (r *Robot) greet(ctx context.Context, l *link) error {
-	for {
-		hello, err := r.sayHello(ctx, l)
-		if err != nil {
-			return err
-		}
-		if ready, err := r.ready(ctx, l, hello); err != nil || ready {
-			return r.unless(ctx, err)
-		}
-		// Another host has enabled the board. It is left to its watchdog, which ends
-		// that without taking its power away.
-		r.mu.Lock()
-		l.greeted = false
-		r.mu.Unlock()
-		select {
-		case <-time.After(quietTime):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-l.over:
-			return l.err
-		}
+	hello, err := r.sayHello(ctx, l)
+	if err == nil {
+		err = r.ready(ctx, l, hello)
 	}
-}
-
-// unless returns the cause of a context that ended, else err.
-func (r *Robot) unless(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
+	select {
+	case <-l.over:
+		return err
+	default:
+	}
+	if err != nil && ctx.Err() != nil && robot.CodeOf(err) == "" {
 		return context.Cause(ctx)
 	}
 	return err
@@ -212,6 +196,7 @@ func (r *Robot) unless(ctx context.Context, err error) error {
 // sayHello says HELLO until it is answered.
 func (r *Robot) sayHello(ctx context.Context, l *link) (wire.HelloReply, error) {
 	r.mu.Lock()
+	r.armed = false
 	l.greeted, l.reply, l.replyErr, l.nonce, l.busy = false, nil, nil, r.opts.Nonce(), false
 	r.mu.Unlock()
 	for {
@@ -246,8 +231,8 @@ func (r *Robot) sayHello(ctx context.Context, l *link) (wire.HelloReply, error) 
 	}
 }
 
-// ready makes a greeted board ready; false: it is enabled by somebody else.
-func (r *Robot) ready(ctx context.Context, l *link, hello wire.HelloReply) (bool, error) {
+// ready makes a greeted board ready.
+func (r *Robot) ready(ctx context.Context, l *link, hello wire.HelloReply) error {
 	r.mu.Lock()
 	known := r.board != nil && r.board.hello.Boot == hello.Boot
 	if r.board != nil && !known {
@@ -256,38 +241,32 @@ func (r *Robot) ready(ctx context.Context, l *link, hello wire.HelloReply) (bool
 	firmware := r.board != nil && r.board.hello.Firmware != hello.Firmware
 	r.mu.Unlock()
 	if firmware {
-		return false, robot.Errf(robot.CodeDisconnected, r.opts.Port, "another board, or another firmware (%d), came back; open the robot again", hello.Firmware)
+		return robot.Errf(robot.CodeDisconnected, r.opts.Port, "another board, or another firmware (%d), came back; open the robot again", hello.Firmware)
 	}
 	if known {
-		return true, r.learn(l)
+		return r.learn(l)
 	}
 	b := &board{hello: hello}
 	for c := range int(hello.Joints) + int(hello.Outputs) {
 		q := &request{message: wire.Describe{Channel: byte(c)}, kind: wire.TypeDescribe, answer: wire.TypeChannel}
 		if err := r.ask(l, q); err != nil {
-			return false, err
+			return err
 		}
 		b.channels = append(b.channels, q.channel)
 	}
 	if err := r.matches(b); err != nil {
-		return false, err
+		return err
 	}
 	if err := r.await(ctx, func() bool { return r.heard || l.err != nil }); err != nil {
-		return false, err
-	}
-	r.mu.Lock()
-	enabled := r.heard && r.status.Flags.Has(wire.FlagEnabled)
-	r.mu.Unlock()
-	if enabled {
-		return false, nil
+		return err
 	}
 	if err := r.configure(l, b); err != nil {
-		return false, err
+		return err
 	}
 	r.mu.Lock()
 	r.board = b
 	r.mu.Unlock()
-	return true, r.learn(l)
+	return r.learn(l)
 }
 
 // configure tells the board the robot's limits, and sets its outputs to off.

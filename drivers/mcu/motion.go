@@ -10,6 +10,7 @@ import (
 	"github.com/tau-robot/tau/drivers/mcu/stream"
 	"github.com/tau-robot/tau/drivers/mcu/wire"
 	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/hardware"
 )
 
 const (
@@ -26,8 +27,8 @@ func refused(err error) (robot.Outcome, error) {
 
 // Execute streams exactly the pieces of the motion's trajectory to the board. See
 // robot.Backend; it takes the whole of it. A motion that starts within StartTolerance of
-// where the robot is but not at the setpoints is led there first, gently. A search goes
-// back to its switch once it has found it. After a DEVIATION the setpoints go to where
+// where the robot is but not at the setpoints is led there first, gently. A search ends
+// where its brake has brought it from where its switch closed, known to be there. After a DEVIATION the setpoints go to where
 // the joints are measured, if that is as near as the fault explains, so that nothing
 // presses on; measured farther away, they stay. Grips are NOT_SUPPORTED: nothing measures
 // an effort. It blocks until the robot is at rest, and for at most 15 s after its end
@@ -132,6 +133,7 @@ func (r *Robot) beginMotion(m *robot.Motion) (*run, *leg, *link, error) {
 	}
 	x, l := r.begin(m.Epoch), r.link
 	axes, start, rate := r.streamed(), slices.Clone(r.status.Setpoints), r.rate()
+	path := r.aligned(m.Trajectory)
 	r.mu.Unlock()
 
 	// What the setpoints are off the start by, which mayMove has bounded, is made good
@@ -140,7 +142,11 @@ func (r *Robot) beginMotion(m *robot.Motion) (*run, *leg, *link, error) {
 	for i := range most {
 		most[i] = m.StartTolerance[i] + m.MaxDeviation[i]
 	}
-	plan, err := stream.New(m.Trajectory, axes, stream.Options{Start: start, StartTolerance: most, MaxRate: rate})
+	o := stream.Options{Start: start, StartTolerance: most, MaxRate: rate}
+	plan, err := stream.New(path, axes, o)
+	if robot.CodeOf(err) == robot.CodeJointLimit { // it leads to the limit itself
+		plan, err = stream.New(m.Trajectory, axes, o)
+	}
 	if err != nil {
 		return x, nil, nil, err
 	}
@@ -162,6 +168,45 @@ func (r *Robot) beginMotion(m *robot.Motion) (*run, *leg, *link, error) {
 		out.seek = m.Seek.Joint
 	}
 	return x, out, l, nil
+}
+
+// aligned is a trajectory whose joints begin where they are held, as far as that is no
+// farther away than their feedback can tell apart: those that stay where they are, and
+// those that count steps, whose count is known to a step and whose setpoint lies between
+// two. They would else go a fraction of a step first, onto a switch that they stand at.
+// Robot.mu is held.
+func (r *Robot) aligned(t robot.Trajectory) robot.Trajectory {
+	var out []robot.Segment
+	for i := range r.axes {
+		by := r.setpoint(i) - t.Segments[0].Q[i]
+		if by == 0 || !(math.Abs(by) <= r.axes[i].smallest) || r.axes[i].hw.Feedback != hardware.Steps && !stays(t, i) {
+			continue
+		}
+		if out == nil {
+			out = slices.Clone(t.Segments)
+			for k := range out {
+				out[k].Q = slices.Clone(out[k].Q)
+			}
+		}
+		for k := range out {
+			out[k].Q[i] += by
+		}
+	}
+	if out == nil {
+		return t
+	}
+	return robot.Trajectory{Joints: t.Joints, Segments: out}
+}
+
+// stays reports whether a joint stays where it is throughout a trajectory.
+func stays(t robot.Trajectory, i int) bool {
+	for k := range t.Segments {
+		s := &t.Segments[k]
+		if s.Q[i] != t.Segments[0].Q[i] || s.V[i] != 0 || s.A[i] != 0 || s.J[i] != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // mayMove says why a motion may not begin now; Robot.mu is held.

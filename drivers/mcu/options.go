@@ -65,7 +65,6 @@ const (
 	helloPeriod     = 150 * time.Millisecond // between two HELLOs without an answer
 	heartbeatPeriod = 50 * time.Millisecond
 	answerWithin    = 400 * time.Millisecond // an answer to anything but HELLO
-	quietTime       = 300 * time.Millisecond // after which the board's watchdog has ended what another host enabled
 	firstBackoff    = 50 * time.Millisecond
 	lastBackoff     = 2 * time.Second
 )
@@ -124,15 +123,22 @@ func (o *Options) check() error {
 	return nil
 }
 
-// serial opens a serial device. Only the first opening resets the board: one that is
-// lost isn't reset by being found again.
+// serial opens a serial device. Only the first opening resets the board: one that is lost
+// isn't reset by being found again, and another USB device in its place isn't opened.
 func serial(o port.Options) func(context.Context) (Port, error) {
+	var last *port.Port
 	return func(ctx context.Context) (Port, error) {
-		p, err := port.Open(ctx, o)
+		var p *port.Port
+		var err error
+		if last == nil {
+			p, err = port.Open(ctx, o)
+		} else {
+			p, err = last.Reopen(ctx)
+		}
 		if err != nil {
 			return nil, err
 		}
-		o.ResetOnOpen = false
+		last = p
 		return p, nil
 	}
 }

@@ -70,9 +70,14 @@ static uint8_t look(uint8_t *now)
 	return edges;
 }
 
-/* Where a joint that moves by way from here meets its switch (3). */
-static bool into_switch(uint8_t joint, int32_t way)
+/* Where a joint that a piece takes that way meets its switch (3). A piece as a whole:
+ * from tick to tick rounding takes a joint that stands, or just begins to move away, a
+ * 1/256 of a unit back. */
+static bool into_switch(uint8_t joint)
 {
+	const struct way *w = &core.joint[joint].way;
+	int32_t way = w->q1 - w->q0;
+
 	return way != 0 && (core.closed & core.side_known & bit(joint)) != 0 &&
 	       (way > 0) == ((core.side_up & bit(joint)) != 0);
 }
@@ -106,7 +111,7 @@ static uint8_t move(uint8_t edges, uint8_t *channel)
 		} else if ((edges & bit(j)) != 0) {
 			learn(j);
 			fault = SWITCH;
-		} else if (into_switch(j, way)) {
+		} else if (into_switch(j)) {
 			fault = SWITCH;
 		}
 		if (fault != NONE) {

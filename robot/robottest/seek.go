@@ -108,6 +108,7 @@ func boundedSearch(c *check) {
 	require.True(c, r.out.Final.Unreferenced[ref.Joint])
 	c.reset()
 	require.True(c, c.state().Unreferenced[ref.Joint], "a reset finds nothing")
+	c.enabled()
 	c.calibrate()
 }
 
