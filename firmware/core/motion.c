@@ -17,7 +17,8 @@ uint8_t motion_switches(void)
 {
 	uint8_t inputs = core.board->switches(), joints = 0;
 
-	for (uint8_t j = 0; j < core.board->joints; j++) {
+	/* Mostly none is, and this is asked each tick. */
+	for (uint8_t j = 0; inputs != 0 && j < core.board->joints; j++) {
 		uint8_t sw = core.board->channels[j].sw;
 
 		if (sw != TAU_NO_SWITCH && (inputs & bit(sw)) != 0) {
@@ -70,22 +71,27 @@ static uint8_t look(uint8_t *now)
 	return edges;
 }
 
-/* Where a joint that a piece takes that way meets its switch (3). A piece as a whole:
- * from tick to tick rounding takes a joint that stands, or just begins to move away, a
- * 1/256 of a unit back. */
-static bool into_switch(uint8_t joint)
+/* Whether a joint that goes way in this tick meets its switch (3). What a whole piece does
+ * counts: from tick to tick, rounding takes a joint that stands, or just begins to move
+ * away, a few 1/256 of a unit back. */
+static bool into_switch(uint8_t joint, uint8_t mask, int32_t way)
 {
 	const struct way *w = &core.joint[joint].way;
-	int32_t way = w->q1 - w->q0;
 
-	return way != 0 && (core.closed & core.side_known & bit(joint)) != 0 &&
-	       (way > 0) == ((core.side_up & bit(joint)) != 0);
+	if ((core.closed & core.side_known & mask) == 0) {
+		return false;
+	}
+	if ((core.side_up & mask) != 0) {
+		return w->q1 > w->q0 || way > ROUNDING;
+	}
+	return w->q1 < w->q0 || way < -ROUNDING;
 }
 
 /* The next tick of the motion. Returns NONE, or the fault for which it isn't made. */
 static uint8_t move(uint8_t edges, uint8_t *channel)
 {
 	int32_t next[TAU_JOINTS];
+	uint8_t mask = 1;
 
 	if (core.tick == core.ticks) {
 		uint8_t fault = queue_next();
@@ -95,7 +101,7 @@ static uint8_t move(uint8_t edges, uint8_t *channel)
 		}
 	}
 	piece_step();
-	for (uint8_t j = 0; j < core.board->joints; j++) {
+	for (uint8_t j = 0; j < core.board->joints; j++, mask = (uint8_t)(mask << 1)) {
 		const struct joint *joint = &core.joint[j];
 		int32_t q = piece_at(&joint->way), way = q - joint->q;
 		uint8_t fault = NONE;
@@ -108,10 +114,10 @@ static uint8_t move(uint8_t edges, uint8_t *channel)
 			fault = LIMIT;
 		} else if (magnitude(way) > joint->limits.farthest) {
 			fault = SPEED;
-		} else if ((edges & bit(j)) != 0) {
+		} else if ((edges & mask) != 0) {
 			learn(j);
 			fault = SWITCH;
-		} else if (into_switch(j)) {
+		} else if (into_switch(j, mask, way)) {
 			fault = SWITCH;
 		}
 		if (fault != NONE) {
