@@ -20,6 +20,7 @@ type board struct {
 	hello  bool
 	seq    byte
 	powers bool
+	enable bool // motions are taken; HELLO ends it
 	told   bool // it was enabled in this boot: its setpoints mean something
 	report uint16
 	stops  uint16
@@ -76,7 +77,7 @@ func (b *board) take(f wire.Frame, now time.Time) []byte {
 		if m.Parse(f.Payload) != nil {
 			return nil
 		}
-		b.hello, b.seq = true, 0
+		b.hello, b.seq, b.enable, b.state, b.pieces = true, 0, false, wire.Idle, nil
 		return b.say(nil, wire.HelloReply{
 			Version: wire.Version, Nonce: m.Nonce, Boot: 1, Firmware: 1, Joints: byte(b.joints),
 			Queue: queueBytes, StatusMS: byte(statusPeriod / time.Millisecond),
@@ -124,9 +125,9 @@ func (b *board) obey(f wire.Frame, now time.Time) {
 		if m.Parse(f.Payload) == nil && len(m.Q) == b.joints {
 			copy(b.at, m.Q)
 		}
-		b.powers, b.told, b.state = true, true, wire.Hold
+		b.powers, b.enable, b.told, b.state = true, true, true, wire.Hold
 	case wire.TypeDisable:
-		b.powers, b.state = false, wire.Idle
+		b.powers, b.enable, b.state = false, false, wire.Idle
 	case wire.TypeBegin:
 		var m wire.Begin
 		if m.Parse(f.Payload) == nil {
@@ -140,7 +141,7 @@ func (b *board) obey(f wire.Frame, now time.Time) {
 		if b.state == wire.Moving {
 			b.ended = b.into(now)
 		}
-		if b.powers {
+		if b.enable {
 			b.state = wire.Hold
 		}
 		b.pieces = nil
@@ -208,7 +209,10 @@ func (b *board) status(dst []byte, now time.Time) []byte {
 		Free: uint16(max(0, queueBytes-len(b.pieces)*wire.PieceBytes(b.joints))), Setpoints: b.at,
 	}
 	if b.powers {
-		m.Flags |= wire.FlagPowered | wire.FlagEnabled
+		m.Flags |= wire.FlagPowered
+	}
+	if b.enable {
+		m.Flags |= wire.FlagEnabled
 	}
 	return b.say(dst, m)
 }
