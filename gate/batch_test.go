@@ -303,8 +303,13 @@ func TestG20_ABeforeBatchHookSeesTheWholeStepOnce(t *testing.T) {
 		}
 		require.Zero(t, r.arm.prepared.Load())
 		refuse = false
+		for _, a := range r.all(one("c", 3, 1, "echo", `{}`), one("c", 3, 2, "echo", `{}`), one("c", 3, 3, "echo", `{}`)) {
+			require.Equal(t, gate.StatusOK, a.Status)
+		}
+		require.Len(t, steps, 2, "once for the whole of it, also when it may run")
 		require.Equal(t, gate.StatusOK, r.call("echo", `{}`).Status)
-		require.Len(t, steps[1].Calls, 1, "a call that comes alone is a step of one")
+		require.Len(t, steps, 3)
+		require.Len(t, steps[2].Calls, 1, "a call that comes alone is a step of one")
 	})
 }
 
