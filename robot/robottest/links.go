@@ -14,9 +14,18 @@ import (
 
 const (
 	returns    = 10 * time.Second // within which a link that can come back does
-	lookAgain  = 300 * time.Millisecond
 	stopBySelf = 30 * time.Second // within which a robot that was let alone is seen at rest
+	looks      = 5                // after which what hasn't moved is taken to stand still
 )
+
+// between is how long to wait from one look at the robot to the next: where its time is
+// the wall clock's, long enough that something slow is seen to move.
+func (c *check) between() time.Duration {
+	if c.Stall > 0 {
+		return 60 * time.Millisecond
+	}
+	return waitStep
+}
 
 // lost is what a motion ends with whose link was lost.
 var lost = []robot.Code{robot.CodeDisconnected, robot.CodeLinkTimeout}
@@ -24,11 +33,10 @@ var lost = []robot.Code{robot.CodeDisconnected, robot.CodeLinkTimeout}
 // settles waits until somebody beside the robot has seen it stand still, and returns where.
 func (c *check) settles() []float64 {
 	c.Helper()
-	const looks = 5
 	last, same := c.Observe(), 0
 	for end := time.Now().Add(stopBySelf); same < looks; {
 		require.True(c, time.Now().Before(end), "the robot goes on moving")
-		time.Sleep(lookAgain / looks)
+		time.Sleep(c.between())
 		now := c.Observe()
 		require.Len(c, now, len(c.info.Joints))
 		same++
@@ -48,7 +56,8 @@ func (c *check) stays(at []float64, why string) {
 	if at == nil {
 		return
 	}
-	for end := time.Now().Add(lookAgain); time.Now().Before(end); time.Sleep(waitStep) {
+	for range looks {
+		time.Sleep(c.between())
 		require.InDeltaSlice(c, at, c.Observe(), c.Tolerance, why)
 	}
 }
