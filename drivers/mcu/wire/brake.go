@@ -184,7 +184,7 @@ func accept(pieces []Piece, limits []Limits, last bool, slack func(*Brake, int) 
 		return CodeNotConfigured, 0
 	}
 	for j := range pieces {
-		if over := b.beyond(j, limits[j]); over > 1e9+slack(&b, j) {
+		if over := b.beyond(j, limits[j]); over > slack(&b, j) {
 			return CodeNoRoom, j
 		}
 	}
