@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tau-robot/tau/gate"
@@ -40,12 +41,35 @@ type traceEvent struct {
 	Outcome   robot.OutcomeStatus `json:"outcome"`
 	DurationS float64             `json:"duration_s"` // of motion time, from the first actuation to rest
 	PlannedS  float64             `json:"planned_s"`
-	AtRest    *bool               `json:"at_rest,omitempty"` // measured at the end; left out where it isn't measured
+	AtRest    *bool               `json:"at_rest,omitempty"` // measured at the end; left out where it isn't measured of each joint
 	Joints    []string            `json:"joints"`
-	Final     []float64           `json:"final,omitempty"` // measured, rad or m
-	T         []float64           `json:"t"`               // s of motion time
-	Position  [][]float64         `json:"positions"`       // measured, by sample
-	Velocity  [][]float64         `json:"velocities,omitempty"`
+	Final     row                 `json:"final,omitempty"`     // measured, rad or m
+	T         []float64           `json:"t"`                   // s of motion time
+	Position  []row               `json:"positions"`           // measured, by sample; empty where nothing measures any joint
+	Setpoint  []row               `json:"setpoints,omitempty"` // what it was told, by sample, where something isn't measured
+	Velocity  []row               `json:"velocities,omitempty"`
+}
+
+// row is a number for each joint, null in JSON for one that nothing measures.
+type row []float64
+
+// MarshalJSON writes what isn't a number as null.
+func (r row) MarshalJSON() ([]byte, error) {
+	out := make([]*float64, len(r))
+	for i := range r {
+		if !math.IsNaN(r[i]) {
+			out[i] = &r[i]
+		}
+	}
+	return json.Marshal(out)
+}
+
+// copied is a copy without its first elements, as many as are more than a trace has.
+func copied(list []row, q []float64) []row {
+	if len(list) == traceLength {
+		list = list[1:]
+	}
+	return append(list, append(row(nil), q...))
 }
 
 // Execute runs the motion on the backend beneath.
@@ -86,25 +110,28 @@ func kind(ctx context.Context, out robot.Outcome) string {
 }
 
 func (t *traceEvent) add(p robot.Progress) {
-	if p.State.Positions == nil {
+	told := p.Setpoint != nil && (p.State.Positions == nil || slices.ContainsFunc(p.State.Positions, math.IsNaN))
+	if p.State.Positions == nil && !told {
 		return
 	}
 	if len(t.T) == traceLength {
-		t.T, t.Position = t.T[1:], t.Position[1:]
-		if len(t.Velocity) == traceLength {
-			t.Velocity = t.Velocity[1:]
-		}
+		t.T = t.T[1:]
 	}
 	t.T = append(t.T, p.T)
-	t.Position = append(t.Position, append([]float64(nil), p.State.Positions...))
+	if p.State.Positions != nil {
+		t.Position = copied(t.Position, p.State.Positions)
+	}
+	if told {
+		t.Setpoint = copied(t.Setpoint, p.Setpoint)
+	}
 	if p.State.Velocities != nil {
-		t.Velocity = append(t.Velocity, append([]float64(nil), p.State.Velocities...))
+		t.Velocity = copied(t.Velocity, p.State.Velocities)
 	}
 }
 
 func (r *recorder) emit(ctx context.Context, t traceEvent, out robot.Outcome, err error) {
 	t.Outcome, t.DurationS, t.Final = out.Status, out.Duration, out.Final.Positions
-	if out.Final.Velocities != nil {
+	if out.Final.Velocities != nil && !slices.ContainsFunc(out.Final.Velocities, math.IsNaN) {
 		rest := true
 		for _, v := range out.Final.Velocities {
 			rest = rest && math.Abs(v) <= stillVelocity

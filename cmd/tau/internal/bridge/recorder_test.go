@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"math"
 	"testing"
 	"time"
 
@@ -65,8 +66,8 @@ func TestTheRecorderKeepsTheTraceOfAMotionThatDidNotEndAsPlanned(t *testing.T) {
 		var tr traceEvent
 		require.NoError(t, json.Unmarshal(e.Data, &tr))
 		require.Len(t, tr.T, traceLength)
-		require.Equal(t, []float64{3*traceLength - 1}, tr.Position[traceLength-1])
-		require.Equal(t, []float64{2 * traceLength}, tr.Position[0])
+		require.Equal(t, row{3*traceLength - 1}, tr.Position[traceLength-1])
+		require.Equal(t, row{2 * traceLength}, tr.Position[0])
 		require.Len(t, tr.Velocity, traceLength)
 		require.True(t, *tr.AtRest)
 	}
@@ -132,5 +133,53 @@ func TestTheTraceOfAMotionIsInItsOwnSession(t *testing.T) {
 			require.Equal(t, Agent, e.Principal)
 		}
 		require.Equal(t, want, n, session)
+	}
+}
+
+// blind plays back a motion of a robot that measures nothing, or only its first joint.
+type blind struct {
+	backend
+	measured []float64
+}
+
+func (b *blind) Execute(_ context.Context, _ robot.Motion, progress func(robot.Progress)) (robot.Outcome, error) {
+	for k := range 2 * traceLength {
+		progress(robot.Progress{T: float64(k) / 100, Setpoint: []float64{float64(k), 2}, State: robot.State{Positions: b.measured, Velocities: b.measured}})
+	}
+	return b.out, b.err
+}
+
+// What nothing measures is null in a trace, and what it was told stands beside it.
+func TestTheTraceOfARobotThatMeasuresNothingSaysSo(t *testing.T) {
+	for name, measured := range map[string][]float64{"nothing": nil, "one of two": {0.5, math.NaN()}} {
+		sink := &memorySink{}
+		b := &blind{measured: measured, backend: backend{
+			out: robot.Outcome{Status: robot.OutcomeStopped, Final: robot.State{Positions: measured, Velocities: measured}},
+			err: robot.Errf(robot.CodeStopped, "", "stopped"),
+		}}
+		r := &recorder{Backend: b, sink: sink, session: "s", now: time.Now, log: slog.New(slog.DiscardHandler)}
+		_, err := r.Execute(t.Context(), robot.Motion{ID: "m"}, nil)
+		require.Error(t, err, name)
+		require.Len(t, sink.got, 1, name)
+		var tr struct {
+			AtRest    *bool        `json:"at_rest"`
+			Final     []*float64   `json:"final"`
+			T         []float64    `json:"t"`
+			Positions [][]*float64 `json:"positions"`
+			Setpoints [][]float64  `json:"setpoints"`
+		}
+		require.NoError(t, json.Unmarshal(sink.got[0].Data, &tr), name)
+		require.Len(t, tr.T, traceLength, name)
+		require.Len(t, tr.Setpoints, traceLength, name)
+		require.Equal(t, []float64{2*traceLength - 1, 2}, tr.Setpoints[traceLength-1], name)
+		require.Nil(t, tr.AtRest, "%s: nothing measured it", name)
+		if measured == nil {
+			require.Empty(t, tr.Positions, name)
+			require.Nil(t, tr.Final, name)
+			continue
+		}
+		require.Len(t, tr.Positions, traceLength, name)
+		require.Nil(t, tr.Positions[0][1], name)
+		require.Nil(t, tr.Final[1], name)
 	}
 }
