@@ -56,7 +56,7 @@ func (r *Robot) afterSearch(m *robot.Motion, l *link, x *leg, why ending) {
 	if err == nil {
 		err = r.learn(l)
 	}
-	known := r.awaitFor(context.Background(), knowWithin, func() bool { return r.heard && r.sensed && r.measured.n >= minSamples })
+	known := r.awaitFor(context.Background(), knowWithin, func() bool { return r.heard && (r.blind || r.sensed) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

@@ -204,14 +204,10 @@ func (r *Robot) sayHello(ctx context.Context, l *link) (wire.HelloReply, error) 
 		l.hello = true
 		r.mu.Unlock()
 		signal(l.wake)
-		came := r.awaitFor(ctx, helloPeriod, func() bool { return l.reply != nil || l.replyErr != nil || l.err != nil })
+		r.awaitFor(ctx, helloPeriod, func() bool { return l.reply != nil || l.replyErr != nil || l.err != nil })
 		r.mu.Lock()
 		reply, err, lost := l.reply, l.replyErr, l.err
 		dropped, busy := l.decoder.Dropped().Total(), l.busy
-		if came && reply != nil {
-			l.greeted, l.based, l.quiet, l.alive = true, false, 0, time.Now()
-			l.beat = time.Now()
-		}
 		r.mu.Unlock()
 		switch {
 		case lost != nil:

@@ -44,6 +44,11 @@ func (m *measured) next(board uint32) []float64 {
 	return last
 }
 
+// whole reports whether there is enough to tell a joint that moves from one that stands.
+func (m *measured) whole() bool {
+	return m.n >= minSamples && m.board[0]-m.board[m.n-1] >= speedWindow
+}
+
 // latest returns the last sample, nil if there is none. It is valid until the next one.
 func (m *measured) latest() []float64 {
 	if m.n == 0 {

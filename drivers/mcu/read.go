@@ -44,7 +44,7 @@ func (r *Robot) take(l *link, f wire.Frame, now time.Time) {
 	var err error
 	switch f.Type {
 	case wire.TypeHelloReply:
-		err = r.takeHello(l, f)
+		err = r.takeHello(l, f, now)
 	case wire.TypeChannel:
 		var m wire.Channel
 		if err = m.Parse(f.Payload); err == nil {
@@ -89,7 +89,7 @@ func (r *Robot) take(l *link, f wire.Frame, now time.Time) {
 }
 
 // takeHello takes an answer to HELLO: to the last one of ours, or to somebody else's.
-func (r *Robot) takeHello(l *link, f wire.Frame) error {
+func (r *Robot) takeHello(l *link, f wire.Frame, now time.Time) error {
 	var m wire.HelloReply
 	err := m.Parse(f.Payload)
 	l.missing.Reset()
@@ -104,6 +104,7 @@ func (r *Robot) takeHello(l *link, f wire.Frame) error {
 		return nil
 	case l.reply == nil && err == nil:
 		l.reply = &m
+		l.greeted, l.based, l.quiet, l.beat = true, false, 0, now
 	}
 	return err
 }
@@ -210,7 +211,7 @@ func (r *Robot) takeFeedback(l *link, now time.Time) {
 		}
 	}
 	r.measured.speeds(r.speeds)
-	r.sensed = true
+	r.sensed = r.measured.whole()
 	r.sensedAt = l.clock.at(f.BoardMS, now)
 	if r.leg != nil && f.BoardMS == r.status.BoardMS {
 		r.judge()
