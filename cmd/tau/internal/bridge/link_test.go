@@ -100,6 +100,16 @@ func TestALostLinkIsToldAndComesBackWithoutMoving(t *testing.T) {
 	lines := &strings.Builder{}
 	n := newNotices(newNotes(lines), words.English)
 	n.Event(lost)
+	for _, e := range []gate.Event{
+		{Type: "session", Where: whereOptIn, Origin: originStart, Backend: "mcu", Text: "opted in at the start, which the terminal shows in full"},
+		{Type: "session", Where: whereOptIn, Origin: originControl, Backend: "mcu", SessionID: "lab", Text: "opted in until"},
+		{Type: "session", Where: whereOptIn, Origin: "bridge", Backend: "mcu", SessionID: "lab", Text: "the opt-in has ended"},
+		{Type: "session", Origin: "bridge", Backend: "sim", Text: "something else"},
+		{Type: "fault", Where: "motion", Backend: "mcu", Text: "of a call, which its answer tells"},
+	} {
+		n.Event(e)
+	}
 	<-n.out.close()
-	require.Equal(t, "■ mcu (cell): the robot isn't there: DISCONNECTED: /dev/ttyTEST0: unplugged\n", lines.String())
+	require.Equal(t, "■ mcu (cell): the robot isn't there: DISCONNECTED: /dev/ttyTEST0: unplugged\n"+
+		"■ mcu (lab): opted in until\n■ mcu (lab): the opt-in has ended\n", lines.String())
 }

@@ -83,8 +83,8 @@ func (o *optIns) permit(session string) error {
 }
 
 // grant puts an opt-in in force once it is recorded. An earlier one of that session
-// ends. One that can't be recorded is none.
-func (o *optIns) grant(session, by string, d time.Duration) (robot.OptIn, error) {
+// ends. One that can't be recorded is none. origin says where it was given.
+func (o *optIns) grant(session, by, origin string, d time.Duration) (robot.OptIn, error) {
 	in, err := o.all.OptIn(robot.OptIn{
 		Session: session, Robot: o.robot.info.Robot, Driver: o.robot.Driver, Port: o.robot.Port, Principal: by,
 	}, d)
@@ -94,7 +94,7 @@ func (o *optIns) grant(session, by string, d time.Duration) (robot.OptIn, error)
 	data, err := o.robot.event(in)
 	if err == nil {
 		err = o.emit(gate.Event{
-			Type: "session", Where: whereOptIn, SessionID: session, Principal: by, Mode: gate.ModeReal,
+			Type: "session", Where: whereOptIn, SessionID: session, Principal: by, Origin: origin, Mode: gate.ModeReal,
 			Backend: o.robot.Driver, Text: "opted in until " + in.Expires.UTC().Format(time.RFC3339) + ": " + o.robot.consent(by), Data: data,
 		})
 	}
@@ -116,8 +116,13 @@ func (o *optIns) grant(session, by string, d time.Duration) (robot.OptIn, error)
 	return in, nil
 }
 
-// whereOptIn is the place of the events about opt-ins.
-const whereOptIn = "optin"
+// whereOptIn is the place of the events about opt-ins, and where they come from: the
+// start of the bridge, whose command line gave one, or the control socket.
+const (
+	whereOptIn    = "optin"
+	originStart   = "command line"
+	originControl = "control"
+)
 
 // follow waits for the end of a session's opt-in, through those that replace it, and
 // records it.
@@ -137,7 +142,7 @@ func (o *optIns) follow(session string) {
 		o.mu.Unlock()
 		// A log that can't be written changes nothing of that it has ended.
 		_ = o.emit(gate.Event{
-			Type: "session", Where: whereOptIn, SessionID: session, Principal: by, Mode: gate.ModeReal, Backend: o.robot.Driver,
+			Type: "session", Where: whereOptIn, SessionID: session, Principal: by, Origin: "bridge", Mode: gate.ModeReal, Backend: o.robot.Driver,
 			Code: gate.Code(robot.CodeOf(err)), Text: "the opt-in has ended: " + err.Error(),
 		})
 		o.changed()

@@ -172,7 +172,7 @@ func TestAnOptInThatIsRenewedStopsNothing(t *testing.T) {
 		Tool: "move_joints", Args: []byte(`{"positions":{"pan":0.3},"speed_scale":0.2}`), Session: "cell", Principal: Agent, Origin: "test",
 	})
 	<-w.began
-	_, err := h.optIns.grant("cell", Operator, time.Hour)
+	_, err := h.optIns.grant("cell", Operator, originControl, time.Hour)
 	require.NoError(t, err)
 	<-moving.Done()
 	require.Equal(t, gate.StatusOK, moving.Answer().Status, moving.Answer().Text)

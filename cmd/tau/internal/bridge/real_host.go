@@ -46,7 +46,7 @@ func (h *Host) recorded(b robot.Backend) *recorder {
 
 // emitReal records what happens to the real robot or to the consent to move it.
 func (h *Host) emitReal(e gate.Event) error {
-	e.Time, e.Origin = h.setup.Now(), "bridge"
+	e.Time = h.setup.Now()
 	err := h.sink.Emit(e)
 	if err != nil {
 		h.Log.Error("an event about the real robot could not be recorded", "text", e.Text, "err", err)
@@ -60,7 +60,7 @@ func (h *Host) beginReal() error {
 	if h.real == nil {
 		return nil
 	}
-	if _, err := h.optIns.grant(h.setup.Session, Operator, cmp.Or(h.real.For, robot.DefaultOptIn)); err != nil {
+	if _, err := h.optIns.grant(h.setup.Session, Operator, originStart, cmp.Or(h.real.For, robot.DefaultOptIn)); err != nil {
 		return err
 	}
 	var ctx context.Context
@@ -112,7 +112,7 @@ func (s socket) optIn(a signed.Accepted) (control.Reply, error) {
 	if _, there := h.all.Get(name); !there {
 		return control.Reply{}, gate.Errf(gate.CodeInvalidArgument, "session", "there is no session %q; 'tau robot session new %s' opens one", name, name)
 	}
-	in, err := h.optIns.grant(name, decider(a.Key, h.operator.ring.Root()), d)
+	in, err := h.optIns.grant(name, decider(a.Key, h.operator.ring.Root()), originControl, d)
 	if err != nil {
 		return control.Reply{}, gateError(err)
 	}

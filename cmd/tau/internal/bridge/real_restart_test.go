@@ -96,7 +96,7 @@ func TestG47_ARealRequestWaitsForANewOptIn(t *testing.T) {
 				require.NoError(t, err)
 				h.Gate.SessionsChanged()
 				require.Never(t, func() bool { return h.taken(call) }, 300*time.Millisecond, 20*time.Millisecond, "a simulated session doesn't take it up")
-				_, err = h.optIns.grant("cell", Operator, time.Hour)
+				_, err = h.optIns.grant("cell", Operator, originControl, time.Hour)
 				require.NoError(t, err)
 				h.Gate.SessionsChanged()
 			}, gate.RequestDone,

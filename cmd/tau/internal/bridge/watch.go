@@ -87,7 +87,7 @@ func (n *notices) Event(e gate.Event) {
 		n.out.tell(text)
 	case e.Type == "tool_call" && e.Tier != nil && *e.Tier == gate.TierPhysical.Number() && (ofOthers(e.Origin) || e.Restored):
 		n.ended(e)
-	case e.Type == "session" && e.Where == whereOptIn, e.Type == "fault" && (e.Where == whereLink || e.Where == whereBoard):
+	case e.Type == "session" && e.Where == whereOptIn && e.Origin != originStart, e.Type == "fault" && (e.Where == whereLink || e.Where == whereBoard):
 		n.out.tell("■ " + gate.Escape(e.Backend) + " (" + gate.Escape(e.SessionID) + "): " + show.Text(n.lang, e.Text))
 	case e.Type == "turn_limit" && e.Where == "session":
 		n.out.tell(n.lang.SessionUsedUp(who(e.Principal, e.Origin)))
