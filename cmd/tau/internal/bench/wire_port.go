@@ -81,15 +81,17 @@ func idleStops(ctx context.Context, r *mcu.Robot, t *tap, rng *rand.Rand) ([]flo
 	var out []float64
 	for range wirePortRounds {
 		pause(rng, 4*time.Millisecond)
-		t.arm()
+		left := t.arm()
 		start := time.Now()
 		v := r.Stop(ctx, robot.StopControlled)
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if v.Commanded != robot.Yes || v.Acknowledged != robot.Yes {
+			return nil, errors.Join(ctx.Err(), robot.Errf(robot.CodeLinkTimeout, "wire", "a stop wasn't acknowledged: %s", v.Text))
 		}
-		at, ok := t.first()
-		if !ok || v.Acknowledged != robot.Yes {
-			return nil, robot.Errf(robot.CodeLinkTimeout, "wire", "a stop wasn't acknowledged: %s", v.Text)
+		var at time.Time
+		select {
+		case at = <-left:
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 		out = append(out, float64(at.Sub(start))/float64(time.Millisecond))
 	}
@@ -98,21 +100,25 @@ func idleStops(ctx context.Context, r *mcu.Robot, t *tap, rng *rand.Rand) ([]flo
 
 // tap notes when the first byte of the next STOP left.
 type tap struct {
-	mu    sync.Mutex
-	armed bool
-	at    time.Time
+	mu   sync.Mutex
+	next chan time.Time // of one; nil: nobody waits for one
 }
 
-func (t *tap) arm() {
+// arm gives the time of the next STOP. The board may have answered it before.
+func (t *tap) arm() <-chan time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.armed, t.at = true, time.Time{}
+	t.next = make(chan time.Time, 1)
+	return t.next
 }
 
-func (t *tap) first() (time.Time, bool) {
+func (t *tap) left(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.at, !t.at.IsZero()
+	if t.next != nil {
+		t.next <- at
+		t.next = nil
+	}
 }
 
 // tapped is a port whose writes are looked at.
@@ -125,11 +131,7 @@ func (p *tapped) Write(b []byte) (int, error) {
 	ahead := p.Ahead()
 	n, err := p.Port.Write(b)
 	if f, ok := frameOf(b); ok && f == wire.TypeStop && err == nil {
-		p.tap.mu.Lock()
-		if p.tap.armed {
-			p.tap.armed, p.tap.at = false, time.Now().Add(ahead)
-		}
-		p.tap.mu.Unlock()
+		p.tap.left(time.Now().Add(ahead))
 	}
 	return n, err
 }
