@@ -17,7 +17,8 @@ enum {
 	BENCH_HZ = 16000000,
 	BENCH_SPANS = 16,
 	BENCH_LATER = 64,
-	BENCH_COMMAND = 120
+	BENCH_COMMAND = 120,
+	BENCH_LEASE_MS = 1000 /* the longest */
 };
 
 struct span {
@@ -65,6 +66,7 @@ struct bench {
 	/* The wall. */
 	uint64_t wall0; /* ns of the monotonic clock at bench time 0 */
 	uint64_t late_most, late_shown, slipped;
+	uint64_t leased; /* bench time goes no further; UINT64_MAX: nobody gave a lease */
 
 	/* The serial line. */
 	uint8_t rx[256];

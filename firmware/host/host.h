@@ -46,6 +46,7 @@ struct host {
 	uint64_t ns;      /* the bench's clock */
 	uint64_t wall0;   /* the wall's clock where the bench's is 0 */
 	uint64_t late_most, late_shown, slipped;
+	uint64_t leased; /* the bench's clock goes no further; UINT64_MAX: nobody gave a lease */
 	bool real, edges, bytes;
 	bool stepped; /* time passes by the word step only, bytes come by rx and go by the trace */
 	bool frozen, hung;

@@ -44,7 +44,7 @@ const (
 // talk opens the board's line and greets it until it answers.
 func talk(t testing.TB, b *Board) (*client, wire.HelloReply) {
 	t.Helper()
-	p, err := port.Open(context.Background(), port.Options{Path: b.Path(), Baud: 115200, ResetOnOpen: b.Kind() == Real})
+	p, err := port.Open(context.Background(), port.Options{Path: b.Path(), Baud: 115200, ResetOnOpen: b.Kind() == Real, WriteTimeout: waitLimit})
 	require.NoError(t, err)
 	c := &client{t: t, port: p, frames: make(chan wire.Frame, 4096), end: make(chan struct{})}
 	c.done.Add(1)
@@ -127,7 +127,13 @@ func (c *client) put(m message) {
 		panic(err) // a test's own mistake
 	}
 	c.seq++
-	_, _ = c.port.Write(p) // a line that is gone shows where answers are missing
+	if _, err := c.port.Write(p); err != nil {
+		select {
+		case <-c.end:
+		default:
+			c.t.Errorf("%T: %v", m, err)
+		}
+	}
 }
 
 func (c *client) send(m message) { c.put(m) }
