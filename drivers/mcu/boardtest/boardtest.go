@@ -172,22 +172,6 @@ func (o Options) flags(link string) []string {
 	return f
 }
 
-// Build returns the firmware of an AVR pin map as Intel HEX, for a test that starts
-// something else with it. It skips like Start.
-func Build(t testing.TB, o Options) string {
-	t.Helper()
-	c, err := openCache()
-	if err != nil {
-		t.Fatalf("boardtest: %v", err)
-	}
-	requireTools(t, emulatorTools)
-	path, err := c.build(firmwareRecipe(o))
-	if err != nil {
-		t.Fatalf("boardtest: %v", err)
-	}
-	return path
-}
-
 // startReal takes the board on a real port, one test at a time on this machine.
 func startReal(t testing.TB, port string) *Board {
 	t.Helper()
