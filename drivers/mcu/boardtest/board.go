@@ -25,6 +25,7 @@ type Board struct {
 
 	leases  sync.WaitGroup
 	ending  chan struct{} // closed when no lease is given any more
+	endOnce sync.Once
 	cmd     *exec.Cmd
 	exited  chan error
 	stopped bool
@@ -62,6 +63,8 @@ func (b *Board) lend() {
 		}
 	}
 }
+
+func (b *Board) endLeases() { b.endOnce.Do(func() { close(b.ending) }) }
 
 // start starts the bench and reads its trace until it ends.
 func (b *Board) start(cmd *exec.Cmd) error {
@@ -105,7 +108,7 @@ func (b *Board) stop() {
 		return
 	}
 	b.stopped = true
-	close(b.ending)
+	b.endLeases()
 	_ = b.stdin.Close()
 	b.leases.Wait()
 	select {

@@ -2,6 +2,7 @@ package boardtest
 
 import (
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -230,4 +231,48 @@ func TestCommandsCanBePutOff(t *testing.T) {
 	require.Len(t, on, 1)
 	require.InDelta(t, at-time.Second, on[0].At, float64(instruction))
 	require.InDelta(t, at, off.At, float64(instruction))
+}
+
+func TestAStalledAxisLosesStepsAndAHandMovesIt(t *testing.T) {
+	b, l := start(t, Options{})
+	l.do("f", 0)
+	b.Stall(2, true)
+	l.do("s", 0)
+	b.Wait(0, "steps that move nothing", func(e Event) bool { return e.Is("steps", 2, 100) })
+	for _, e := range b.Trace().Of(0, "axis") {
+		require.Equal(t, int64(0), e.Int(1), "it stays where it was")
+	}
+	require.Len(t, b.Trace().Of(0, "axis"), 100)
+	b.Stall(2, false)
+	mark := b.Mark()
+	b.Hand(2, 40)
+	b.Wait(mark, "the axis by hand", func(e Event) bool { return e.Is("axis", 2, 40) })
+	l.do("s", 0)
+	b.Wait(mark, "as many steps", func(e Event) bool { return e.Is("steps", 2, 200) })
+	require.Len(t, b.Trace().Of(mark, "axis"), 1, "it follows them again")
+}
+
+func TestABenchThatGotNoTimeSaysSo(t *testing.T) {
+	b, _ := start(t, Options{})
+	mark := b.Mark()
+	require.NoError(t, b.cmd.Process.Signal(syscall.SIGSTOP))
+	before := b.Trace().Now()
+	time.Sleep(100 * time.Millisecond) // of the wall's clock, which nothing else here knows
+	require.NoError(t, b.cmd.Process.Signal(syscall.SIGCONT))
+	e := b.Wait(mark, "a slip", func(e Event) bool { return e.Kind == "slip" })
+	require.GreaterOrEqual(t, e.Int(0), int64(20*time.Millisecond))
+	require.Less(t, e.At-before, 60*time.Millisecond, "the board's clock didn't jump")
+	require.GreaterOrEqual(t, b.Trace().Slipped(), 20*time.Millisecond)
+}
+
+func TestABenchStandsStillWithoutALease(t *testing.T) {
+	each(t, func(t *testing.T, kind Kind) {
+		b := Start(t, Options{Map: "servo2", Kind: kind})
+		b.endLeases()
+		b.leases.Wait()
+		ran := b.Do("note").At
+		time.Sleep(100 * time.Millisecond) // of the wall's clock, which nothing else here knows
+		stood := b.Do("note").At
+		require.LessOrEqual(t, stood-ran, 31*time.Millisecond)
+	})
 }
