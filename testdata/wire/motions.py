@@ -181,12 +181,12 @@ def quiet():
     yield s
 
 
-def braked_at(end):
-    """Where a piece of 100 ms from 630000 has to end at V/4 so that the brake ends there."""
+def braked_at(end, v):
+    """Where a piece of 100 ms from 630000 has to end with v so that the brake ends there."""
     def ends(q):
-        v, a = accel(630000, 0, q, 12800, 100, 100)
-        return brake([(q, v, a, A, RAMP)])[1][0][2]
-    return max(range(630000, 645000), key=lambda q: -abs(ends(q) - end))
+        now, a = accel(630000, 0, q, v, 100, 100)
+        return brake([(q, now, a, A, RAMP)])[1][0][2]
+    return max(range(630000, 640001), key=lambda q: -abs(ends(q) - end))
 
 
 def pieces():
@@ -204,8 +204,8 @@ def pieces():
     for i in range(2):
         s.segment(i, 100, [(630000, 0), (384000, 0)])
     s.segment(2, 1, [(630000, 0), (384000, 0)], code=OVERRUN).go(code=NOT_BEGUN)
-    s.begin().segment(0, 100, [(braked_at(639800), 12800), (384000, 0)], why="just room").stop()
-    s.begin().segment(0, 100, [(braked_at(640700), 12800), (384000, 0)], code=NO_ROOM).go(code=NOT_BEGUN)
+    s.begin().segment(0, 100, [(braked_at(639800, 12800), 12800), (384000, 0)], why="just room").stop()
+    s.begin().segment(0, 100, [(braked_at(643000, 25600), 25600), (384000, 0)], code=NO_ROOM).go(code=NOT_BEGUN)
     s.begin().segment(0, 100, [(630000, 0), (384000, 0)]).segment(1, 100, [(630000, 0), (384000, 0)])
     s.go().segment(2, 1, [(630000, 0), (384000, 0)], code=OVERRUN).tick(2).status(FAULT, POWERED | REFERENCED, 10)
     s.tick(20)

@@ -259,9 +259,17 @@ def enable():
     yield s
 
 
+def again():
+    s = Session("another host", SERVOS, "HELLO ends what is enabled; the power stays, and so does what is configured.")
+    s.ready(384000, 384000).begin().way(0, 50).hello().tick(2).status(IDLE, POWERED | REFERENCED).say("power 1")
+    s.go(code=NOT_BEGUN).begin(code=DISABLED).report((1, 384000), (1, 384000)).enable(384000, 384000).tick(2)
+    s.status(HOLD, READY).stop(1).tick(2).hello().tick(2).status(FAULT, POWERED | REFERENCED | ESTOPPED, 2)
+    yield s
+
+
 def all_sessions():
     import motions
-    for make in (hello, configure, enable, *motions.ALL):
+    for make in (hello, configure, enable, again, *motions.ALL):
         yield from make()
 
 
