@@ -58,6 +58,7 @@ type leg struct {
 	max     []float64 // tracking errors, NaN of a joint that isn't measured
 	outside []bool    // it was measured beyond its limits when the leg began
 
+	begun    bool // BEGIN was chosen to be written
 	flows    bool // the board has said yes to BEGIN: pieces may be written
 	next     int  // the piece that is written next
 	part     int  // its frame

@@ -42,7 +42,9 @@ type stepped struct {
 	moves  int // pulses and steps that changed something
 	// fault decides what becomes of bytes: nil for nothing, or what goes on instead.
 	toBoard, toHost func([]byte) []byte
-	onBoard         func(b []byte) // what the board is given, as it is
+	// What each side has said, before anything becomes of it.
+	onBoard, onHost func(b []byte)
+	foreign         []byte // what somebody else has put on the line
 }
 
 // line is the port that a bridge has open.
@@ -148,12 +150,14 @@ func (s *stepped) pass() {
 		sent := l.sent
 		l.sent = nil
 		l.mu.Unlock()
-		if s.toBoard != nil && len(sent) > 0 {
-			sent = s.toBoard(sent)
-		}
 		if s.onBoard != nil && len(sent) > 0 {
 			s.onBoard(sent)
 		}
+		if s.toBoard != nil && len(sent) > 0 {
+			sent = s.toBoard(sent)
+		}
+		sent = append(sent, s.foreign...)
+		s.foreign = nil
 		for len(sent) > 0 {
 			k := min(len(sent), 48)
 			fmt.Fprintf(&b, "rx %x\n", sent[:k])
@@ -205,6 +209,9 @@ func (s *stepped) deliver(text string) {
 	if err != nil {
 		s.t.Errorf("tx: %v", err)
 		return
+	}
+	if s.onHost != nil {
+		s.onHost(b)
 	}
 	if s.toHost != nil {
 		b = s.toHost(b)
@@ -268,11 +275,7 @@ func (s *stepped) replug() {
 func (s *stepped) inject(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.line != nil {
-		s.line.mu.Lock()
-		s.line.sent = append(s.line.sent, b...)
-		s.line.mu.Unlock()
-	}
+	s.foreign = append(s.foreign, b...)
 }
 
 // silence keeps everything from the board that the host says.

@@ -342,7 +342,7 @@ func (r *Robot) follow(ctx context.Context, l *link, x *leg, id string, progress
 			ended = nil
 			r.mu.Lock()
 			x.end(byCancel, robot.Errf(robot.CodeCancelled, id, "cancelled: %w", context.Cause(ctx)))
-			if x.flows {
+			if x.begun {
 				r.queueStop(l, wire.StopControlled)
 			}
 			r.mu.Unlock()
@@ -359,6 +359,7 @@ func (r *Robot) start(l *link, x *leg) {
 	}
 	begin := command(wire.TypeBegin, wire.Begin{Motion: x.id, Stops: x.stops, Seek: seek})
 	begin.bound, begin.epoch, begin.still = true, x.epoch, wanted
+	begin.picked = func() { x.begun = true }
 	begin.acked = func() { x.flows = true }
 	if !r.said(l, x, begin) {
 		return
@@ -393,6 +394,9 @@ func (r *Robot) said(l *link, x *leg, q *request) bool {
 		x.fail(e)
 	default:
 		x.end(byFault, e)
+		if x.begun && r.link == l {
+			r.queueStop(l, wire.StopControlled) // the board may have begun it
+		}
 	}
 	return false
 }

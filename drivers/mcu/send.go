@@ -81,6 +81,10 @@ func (r *Robot) next(l *link, buf []byte, now time.Time) (frame []byte, wrote fu
 	if l.err != nil {
 		return nil, nil, 0, l.err
 	}
+	// A zero in front ends whatever noise has left of a half frame at the board, which
+	// would else take this one with it. Pieces go without: there are many, and a lost
+	// one ends the motion.
+	buf = append(buf, 0)
 	since := now.Sub(l.looked)
 	l.looked = now
 	if err := r.listen(l, since, now); err != nil {
@@ -101,8 +105,7 @@ func (r *Robot) next(l *link, buf []byte, now time.Time) (frame []byte, wrote fu
 	}
 	if l.hello {
 		l.hello = false
-		// The zero ends whatever half frame the board holds.
-		frame, err = wire.Hello{Version: wire.Version, Nonce: l.nonce}.Append(append(buf, 0), l.seq)
+		frame, err = wire.Hello{Version: wire.Version, Nonce: l.nonce}.Append(buf, l.seq)
 		l.seq++
 		return frame, nil, 0, err
 	}
@@ -143,7 +146,7 @@ func (r *Robot) next(l *link, buf []byte, now time.Time) (frame []byte, wrote fu
 		}
 		return frame, nil, 0, nil
 	}
-	if frame, at := r.nextPiece(l, buf, now); frame != nil {
+	if frame, at := r.nextPiece(l, buf[:0], now); frame != nil {
 		return frame, nil, 0, nil
 	} else if !at.IsZero() {
 		wait = min(wait, max(0, at.Sub(now)))
@@ -153,9 +156,6 @@ func (r *Robot) next(l *link, buf []byte, now time.Time) (frame []byte, wrote fu
 
 // nextStop is a STOP's frame, for the first time or again; Robot.mu is held.
 func (r *Robot) nextStop(l *link, s *stopping, buf []byte, now time.Time) ([]byte, func(time.Time), time.Duration, error) {
-	if !l.greeted {
-		buf = append(buf, 0) // ends whatever half frame the board holds
-	}
 	frame, err := wire.Stop{Kind: s.kind}.Append(buf, l.seq)
 	if len(s.seqs) == stopTries {
 		s.seqs = s.seqs[1:] // an answer to the first one won't come any more
