@@ -11,7 +11,7 @@ import (
 func (p *Planner) Tools() []gate.Tool {
 	return []gate.Tool{
 		p.read("robot_describe", "Describes the robot: links, joints, limits, home pose, scene, and what of it is assumed.", gate.Obj(), describeOut(), p.describe),
-		p.read("robot_state", "Measures the robot's state now: positions in rad (m for sliding joints), tip pose in the root frame, faults. What isn't measured is left out.", gate.Obj(), stateOut(), p.readState),
+		p.read("robot_state", "Measures the robot's state now: positions in rad (m for sliding joints), tip pose in the root frame, faults. What isn't measured is left out; of joints that nothing measures it has the setpoints, named so.", gate.Obj(), stateOut(), p.readState),
 		p.read("list_actuators", "Lists what the robot can drive, each with its unit, its range, its value and what a stop and a lost link do to it.", gate.Obj(), actuatorsOut(), p.listActuators),
 		p.read("scene_describe", "Describes what stands around the robot: bodies and guarded zones in the root frame, and what of it was changed since the start.", gate.Obj(), sceneOut(), p.sceneDescribe),
 		p.read("plan_joints", "Plans and rehearses a move of joints without asking anybody and without moving; execute_plan asks for it.", jointsArgs(), planOut(), p.planJoints),
@@ -32,9 +32,9 @@ func (p *Planner) Tools() []gate.Tool {
 		p.physical("jog", "Moves one joint by an amount from where it stands, straight, while all others hold.", "Moves one joint by a small amount.", gate.Obj(append(jogFields(), speedScale())...), p.prepareJog),
 		p.physical("reference", "Moves a joint that counts steps slowly towards its reference switch, to find out where it is. Until every such joint has found its switch no other motion is possible.", "Moves a joint slowly until it finds its reference switch; where it is isn't known before.", gate.Obj(referenceFields()...), p.prepareReference),
 		p.command("set_actuator", "Sets an actuator beside the joints (LED, relay, PWM, motor), in the unit and range that list_actuators states.", "Sets an output of the robot.", actuatorArgs(), p.prepareSetActuator),
-		p.command("torque_on", "Switches the joints' torque on, holding them where they are measured.", "Powers the joints; they hold where they are.", gate.Obj(), p.prepareTorqueOn),
+		p.command("torque_on", "Switches the joints' torque on, holding them where they are measured. A joint that nothing measures goes to its setpoint, and isn't switched on while that isn't known. A real robot starts without torque.", "Powers the joints: they hold where they are measured, and what nothing measures may snap to its setpoint.", gate.Obj(), p.prepareTorqueOn),
 		p.command("torque_off", "Switches the joints' torque off; the arm may sink under its own weight.", "Takes the power off the joints: the arm may drop.", gate.Obj(), p.prepareTorqueOff),
-		p.command("estop_reset", "Releases the e-stop latch and clears latched faults. Moves and enables nothing.", "Releases the e-stop; after it the robot can be moved again.", gate.Obj(), p.prepareReset),
+		p.command("estop_reset", "Releases the e-stop latch and clears latched faults. Moves and enables nothing.", "Releases the e-stop and what is latched; what is enabled can be moved again after it.", gate.Obj(), p.prepareReset),
 	}
 }
 
