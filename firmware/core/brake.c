@@ -213,7 +213,8 @@ void brake_begin(void)
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		const struct way *w = &core.joint[j].way;
 
-		if (ticks == 0) { /* the motion's first tick wasn't made */
+		if (core.motion_ms == 0) {
+			/* Not one tick was made. What the cubic begins with isn't there yet. */
 			b[j].v = 0;
 			b[j].a = 0;
 		} else if (tick < ticks) {

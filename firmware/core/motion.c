@@ -150,6 +150,10 @@ static void find(void)
 {
 	core.found = true;
 	core.found_at = core.board->count(core.seek);
+	if (core.ticks == 0) {
+		/* Closed from the beginning on: only to see in which direction it is sought. */
+		(void)queue_next();
+	}
 	learn(core.seek);
 	brake_begin();
 	core.state = BRAKING;

@@ -158,7 +158,7 @@ static uint8_t check_room(uint8_t ticks, uint8_t *joint)
 		int32_t way = brake_way(&plan, &b[j], l);
 		int32_t end = get_i32(p) + way;
 		/* The brake's roundings, and what E, known to one unit, makes of its ramps. */
-		int32_t slack = (int32_t)(1024 + (magnitude(way) >> 10) + (magnitude(b[j].v) * 3 >> 6));
+		int32_t slack = (int32_t)(2048 + (magnitude(way) >> 10) + (magnitude(b[j].v) * 3 >> 6));
 
 		if ((core.referenced & bit(j)) != 0 &&
 		    (end < l->lower - slack || end > l->upper + slack)) {

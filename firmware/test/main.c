@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "random.h"
+#include "unit.h"
 #include "vectors.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -25,6 +26,7 @@ int main(int argc, char **argv)
 	(void)printf("sanitizers: %s\n", SANITIZED ? "address, undefined" : "none, this compiler has none");
 	vectors_test(argv[1]);
 	sessions_test(argv[1]);
+	unit_test();
 	random_test();
 	corpus_test(argv[2]);
 	return check_end();
