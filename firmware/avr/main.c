@@ -6,6 +6,7 @@
 
 #include "boot.h"
 #include "clock.h"
+#include "frames.h"
 #include "map.h"
 #include "mark.h"
 #include "tau.h"
@@ -15,18 +16,20 @@ enum {
 	FIRMWARE = 1, /* counts releases */
 	STATUS_MS = 20,
 	LATE_MS = 20,
-	TYPE_STATUS = 0x85,
-	TYPE_FEEDBACK = 0x86,
-	ACK_LENGTH = 11,
 	BYTES = 16 /* between two looks at the clock: 200 µs */
 };
 
-/* What the board says by itself leaves room for two answers, which aren't said again: the
- * next STATUS comes soon anyway. frame[1] is the type. */
+/* What the board says by itself leaves room for what the host asks for; STATUS also for
+ * the FEEDBACK behind it. STATUS is said again with the next tick. frame[1] is the type. */
 static bool send(const uint8_t *frame, uint8_t length)
 {
-	uint8_t keep = frame[1] == TYPE_STATUS || frame[1] == TYPE_FEEDBACK ? 2 * ACK_LENGTH : 0;
+	uint8_t keep = 0;
 
+	if (frame[1] == TYPE_STATUS) {
+		keep = FRAMES_ANSWERS + FRAME_FEEDBACK;
+	} else if (frame[1] == TYPE_FEEDBACK) {
+		keep = FRAMES_ANSWERS;
+	}
 	return uart_send(frame, length, keep);
 }
 

@@ -1,5 +1,7 @@
 #include "uart.h"
 
+#include "frames.h"
+
 #include <avr/interrupt.h>
 #include <avr/io.h>
 
@@ -13,17 +15,23 @@ _Static_assert(DIVISOR >= 1 && DIVISOR <= 4096, "BAUD: no divisor of the clock c
 _Static_assert(F_CPU / 8 * 1000 / DIVISOR <= BAUD * 1022 && F_CPU / 8 * 1000 / DIVISOR >= BAUD * 978,
                "BAUD: the nearest divisor is more than 2.2 % off");
 
-/* Powers of two, so that an index wraps by a mask. One place always stays free. The
- * receiver's ring bridges the longest stretch in which the loop doesn't look (a tick with
- * its status, under 2 ms); the sender's takes a STATUS and a FEEDBACK of eight joints at
- * once (62 + 42 bytes) and two ACKs. */
-enum { RX = BAUD > 250000UL ? 128 : 64, TX = 128 };
+/* One place of a ring always stays free. The receiver's bridges the longest stretch in
+ * which the loop doesn't look (a plan of the brake, under 4 ms at 115,200 baud); its size
+ * is a power of two, so that the index wraps by a mask. The sender's takes one of each
+ * frame. */
+enum { RX = BAUD > 250000UL ? 128 : 64, TX = FRAMES_ALL + 1 };
+_Static_assert(TX <= 255, "indexes are bytes");
 
 volatile uint8_t uart_lost;
 
 static uint8_t rx[RX];
 static volatile uint8_t rx_in; /* the interrupt's */
 static uint8_t rx_out;         /* the loop's; the interrupt only reads it */
+
+static inline uint8_t tx_next(uint8_t i)
+{
+	return i == TX - 1 ? 0 : (uint8_t)(i + 1);
+}
 
 static uint8_t tx[TX];
 static uint8_t tx_in;           /* the loop's */
@@ -70,7 +78,7 @@ ISR(USART_UDRE_vect)
 	uint8_t out = tx_out;
 
 	UDR0 = tx[out];
-	out = (uint8_t)((out + 1) & (TX - 1));
+	out = tx_next(out);
 	tx_out = out;
 	if (out == shared(tx_in)) {
 		UCSR0B &= (uint8_t)~_BV(UDRIE0);
@@ -97,14 +105,15 @@ bool uart_waiting(void)
 bool uart_send(const uint8_t *frame, uint8_t length, uint8_t keep)
 {
 	uint8_t in = tx_in;
-	uint8_t room = (uint8_t)((tx_out - in - 1) & (TX - 1));
+	uint8_t out = tx_out;
+	uint8_t room = (uint8_t)(out > in ? out - in - 1 : TX - 1 - in + out);
 
 	if (keep > room || length > room - keep) {
 		return false;
 	}
 	while (length-- != 0) {
 		shared(tx[in]) = *frame++;
-		in = (uint8_t)((in + 1) & (TX - 1));
+		in = tx_next(in);
 	}
 	if (in != tx_in) {
 		cli(); /* the interrupt switches itself off by the same register */

@@ -98,6 +98,7 @@ static void take_status(struct status *s, const uint8_t *p, unsigned joints)
 	s->motion_ms = host_get32(p + 12);
 	s->free = get16(p + 16);
 	s->accepted = p[18];
+	s->inputs = p[19];
 	for (unsigned j = 0; j < joints; j++) {
 		s->setpoint[j] = (int32_t)host_get32(p + 20 + 4 * j);
 	}
@@ -111,6 +112,10 @@ static void take(struct host *h, const uint8_t *body, unsigned n)
 	h->missing += (uint8_t)(body[1] - h->board_seq);
 	h->board_seq = (uint8_t)(body[1] + 1);
 	if (body[0] == STATUS && n == 24 + 4 * (unsigned)h->p->joints) {
+		if (h->statuses != 0) {
+			probe_see(&h->between, (int64_t)(probe_cycle(h->p) - h->status_at));
+		}
+		h->status_at = probe_cycle(h->p);
 		h->statuses++;
 		take_status(&h->status, body + 2, h->p->joints);
 		return;
@@ -119,6 +124,7 @@ static void take(struct host *h, const uint8_t *body, unsigned n)
 		for (unsigned j = 0; j < h->p->joints; j++) {
 			h->feedback[j] = (int32_t)host_get32(body + 6 + 4 * j);
 		}
+		h->feedbacks++;
 	}
 	if (body[0] == FEEDBACK || body[0] == ECHO) {
 		return;
@@ -126,6 +132,10 @@ static void take(struct host *h, const uint8_t *body, unsigned n)
 	h->got = body[0];
 	h->payload_n = n - 4;
 	memcpy(h->payload, body + 2, n - 4);
+	/* A piece that was on its way as the motion ended is refused, as it should be. */
+	if (body[0] == ACK && h->payload[1] == SEGMENT && !h->stream.active) {
+		return;
+	}
 	if (body[0] == ACK && h->payload[2] != 0) {
 		(void)host_fail(h, "refused: type, code", h->payload[1], h->payload[2]);
 	}

@@ -14,7 +14,7 @@ enum { HOST_PAYLOAD = 64, HOST_FRAME = HOST_PAYLOAD + 6 };
 
 struct status {
 	uint32_t board_ms, motion_ms;
-	uint8_t state, flags, fault, fault_channel, accepted;
+	uint8_t state, flags, fault, fault_channel, accepted, inputs;
 	uint16_t stops, motion, free;
 	int32_t setpoint[PROBE_JOINTS];
 };
@@ -49,7 +49,9 @@ struct host {
 	uint8_t payload[HOST_PAYLOAD + 4]; /* of the last answer that isn't a STATUS */
 	unsigned payload_n;
 	struct stream stream;
-	uint32_t frames, statuses, missing, dropped;
+	uint32_t frames, statuses, feedbacks, missing, dropped;
+	uint64_t status_at;
+	struct probe_range between; /* two STATUS */
 	uint16_t motion;
 	char why[200]; /* what went wrong; the run is over then */
 };

@@ -19,6 +19,7 @@ enum {
 	TICK_MEAN_MOST = PROBE_MS / 2,
 	STOP_MOST = 7 * PROBE_MS / 2,
 	PULSE_MOST_US = 10,
+	STATUS_MOST_US = 35000,
 	FRAME_US = 20000,
 	FRAME_OFF_US = 20,
 	HIGH_LEAST_US = 2,
@@ -107,7 +108,8 @@ static void report(const struct host *h, const struct measured *m)
 	line("interrupt, longest", (double)longest, "cycles", 1, MOST);
 	line("byte received to byte fetched, longest", us(m->loaded.receive.most), "us", LEAST, 2.0 * 10 * 1000000 / p->baud);
 	line("bytes lost", (double)probe_lost(p), "", 0, 0);
-	line("frames that the board had no room to send", m->missing, "", 0, 0);
+	line("from STATUS to STATUS, longest", us(m->between.most), "us", LEAST, STATUS_MOST_US);
+	line("STATUS without their FEEDBACK", m->unmeasured, "", 0, 0);
 	line("pulses or steps before ENABLE", (double)m->early, "", 0, 0);
 	line("pulses or steps without power", (double)m->unpowered, "", 0, 0);
 	if (p->steppers) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "avr_adc.h"
 #include "avr_ioport.h"
 #include "avr_uart.h"
 #include "sim_avr.h"
@@ -14,6 +15,7 @@
 DEFINE_FIFO(uint16_t, uart_fifo);
 
 enum {
+	PINB = 0x23,
 	GPIOR0 = 0x3E,
 	TIMSK0 = 0x6E, /* and those of timers 1 and 2 after it */
 	RAM_FIRST = 0x100,
@@ -401,6 +403,20 @@ bool probe_read(struct probe *p, uint8_t *byte)
 	*byte = chip.from[chip.from_out];
 	chip.from_out = (chip.from_out + 1) % LINE;
 	return true;
+}
+
+bool probe_output(const struct probe *p, char port, uint8_t bit)
+{
+	unsigned pin = PINB + 3U * (unsigned)(port - 'B'), mask = 1U << bit; /* then DDR and PORT */
+
+	(void)p;
+	return (chip.avr->data[pin + 1] & chip.avr->data[pin + 2] & mask) != 0;
+}
+
+void probe_voltage(struct probe *p, uint8_t n, uint32_t millivolts)
+{
+	(void)p;
+	avr_raise_irq(avr_io_getirq(chip.avr, (uint32_t)AVR_IOCTL_ADC_GETIRQ, n), millivolts);
 }
 
 /* libsimavr drives a pin anew whenever its port is written, by what is external to it. */

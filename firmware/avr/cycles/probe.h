@@ -81,6 +81,12 @@ unsigned probe_unsent(const struct probe *p);
 /* Takes the next byte from the board. */
 bool probe_read(struct probe *p, uint8_t *byte);
 
+/* What an output pin is driven to; false also where it isn't one. */
+bool probe_output(const struct probe *p, char port, uint8_t bit);
+
+/* Puts a voltage on An. */
+void probe_voltage(struct probe *p, uint8_t n, uint32_t millivolts);
+
 /* Drives an input pin. */
 void probe_input(struct probe *p, char port, uint8_t bit, bool high);
 

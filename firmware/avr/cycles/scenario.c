@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SPAN_TICK = 1, SPAN_RECEIVE = 2, RESET_WATCHDOG = 4, POWERED = 1, ZIGZAG_MS = 1000, ZIGZAG_PIECE_MS = 5, ZIGZAG_STEPS = 4 };
+enum { SPAN_TICK = 1, SPAN_RECEIVE = 2, RESET_WATCHDOG = 4, POWERED = 1, ZIGZAG_MS = 1000, ZIGZAG_PIECE_MS = 5, ZIGZAG_STEPS = 4, NO_SWITCH = 255, BY_VOLTAGE = 1 };
 
 /* A servo goes 600 µs and back in a second, a stepper 2550 steps: it makes 8 steps a
  * millisecond where it is fastest. */
@@ -98,12 +98,16 @@ static bool enable(struct host *h, bool keep)
 	return host_ask(h, ENABLE, p, (unsigned)(to - p), ACK) && host_await(h, HOLD, 50);
 }
 
-/* The switches of stepper3, normally closed: high where the joint is at its end. */
-static void press(struct host *h, unsigned j, bool on)
+/* Switch n, normally closed: high where the joint is at its end. */
+static void press(struct host *h, uint8_t n, bool on)
 {
 	static const uint8_t bit[3] = {1, 2, 4};
 
-	probe_input(h->p, 'B', bit[j], on);
+	if (h->p->steppers) {
+		probe_input(h->p, 'B', bit[n], on);
+	} else {
+		probe_input(h->p, 'C', n, on);
+	}
 }
 
 static void button(struct host *h, bool on)
@@ -120,12 +124,12 @@ static bool seek(struct host *h)
 		if (!host_move(h, s, (uint8_t)j) || !host_run(h, 250000)) {
 			return false;
 		}
-		press(h, j, true);
+		press(h, (uint8_t)j, true);
 		h->stream.active = false;
 		if (!host_await(h, HOLD, 500)) {
 			return false;
 		}
-		press(h, j, false);
+		press(h, (uint8_t)j, false);
 		(void)host_u32(p + 1, 0);
 		if (!host_ask(h, REFERENCE, p, 5, ACK)) {
 			return false;
@@ -157,16 +161,89 @@ static bool hello(struct host *h, uint32_t *boot, uint8_t *flags)
 	return true;
 }
 
+/* Asks what each joint is, and lets go of all switches. */
+static bool describe(struct host *h, struct measured *m)
+{
+	for (uint8_t j = 0; j < h->p->joints; j++) {
+		if (!host_ask(h, DESCRIBE, &j, 1, CHANNEL)) {
+			return false;
+		}
+		m->joint[j] = (struct channel){.kind = h->payload[1], .feedback = h->payload[2], .sw = h->payload[3]};
+		if (m->joint[j].sw != NO_SWITCH) {
+			press(h, m->joint[j].sw, false);
+		}
+		if (m->joint[j].feedback == BY_VOLTAGE) {
+			probe_voltage(h->p, j, 500U * (j + 1U));
+		}
+	}
+	return true;
+}
+
+/* Each switch and each voltage is on the pin where it should be. */
+static bool inputs(struct host *h, const struct measured *m)
+{
+	for (uint8_t j = 0; j < h->p->joints; j++) {
+		uint8_t sw = m->joint[j].sw;
+
+		if (sw == NO_SWITCH) {
+			continue;
+		}
+		press(h, sw, true);
+		if (!host_fresh(h)) {
+			return false;
+		}
+		if (h->status.inputs != 1U << sw) {
+			return host_fail(h, "pressed a switch: number, inputs", sw, h->status.inputs);
+		}
+		press(h, sw, false);
+	}
+	if (!host_fresh(h)) {
+		return false;
+	}
+	for (uint8_t j = 0; j < h->p->joints; j++) {
+		int32_t want = 500 * (j + 1) * 1023 / 5000, got = h->feedback[j];
+
+		if (m->joint[j].feedback == BY_VOLTAGE && (got < want - 2 || got > want + 2)) {
+			return host_fail(h, "voltage of a joint, counts", j, (unsigned)got);
+		}
+	}
+	return h->status.inputs == 0 || host_fail(h, "no switch is pressed, inputs", 0, h->status.inputs);
+}
+
+/* LED and relay, as far as they are on. */
+static unsigned lit(const struct host *h)
+{
+	bool led = probe_output(h->p, 'B', 5);
+	bool relay = h->p->steppers ? probe_output(h->p, 'C', 3) : probe_output(h->p, 'B', 4);
+
+	return (led ? 1U : 0U) | (relay ? 2U : 0U);
+}
+
+/* Switches LED and relay on, one after the other. A stop switches them off. */
+static bool outputs(struct host *h)
+{
+	for (uint8_t o = 0; o < 2; o++) {
+		uint8_t configured[7] = {o, 1, 1}, on[3] = {o, 1};
+
+		(void)host_u16(configured + 5, 1);
+		if (!host_ask(h, CONFIGURE_OUTPUT, configured, sizeof configured, ACK) ||
+		    !host_ask(h, OUTPUT, on, sizeof on, ACK)) {
+			return false;
+		}
+		if (lit(h) != (2U << o) - 1) {
+			return host_fail(h, "outputs switched on, are on", o, lit(h));
+		}
+	}
+	return true;
+}
+
 static bool begin(struct host *h, struct measured *m)
 {
 	uint32_t boot;
 	uint8_t flags;
 
 	button(h, false);
-	for (unsigned j = 0; h->p->steppers && j < h->p->joints; j++) {
-		press(h, j, false);
-	}
-	if (!host_run(h, 80000) || !hello(h, &boot, &flags) || !configure(h)) {
+	if (!host_run(h, 80000) || !hello(h, &boot, &flags) || !describe(h, m) || !inputs(h, m) || !configure(h) || !outputs(h)) {
 		return false;
 	}
 	m->early = made(h->p);
@@ -205,14 +282,18 @@ static bool load(struct host *h, struct measured *m)
 	if (!host_fresh(h)) {
 		return false;
 	}
+	uint32_t statuses = h->statuses, feedbacks = h->feedbacks;
+	memset(&h->between, 0, sizeof h->between);
 	for (unsigned j = 0; j < h->p->joints; j++) {
 		off[j] = h->p->steps[j] - h->feedback[j] / UNIT;
 	}
-	if (!move(h, first_moves, LOAD_MS) || !host_await(h, MOVING, 100) || !host_await(h, HOLD, LOAD_MS + 500)) {
+	if (!move(h, first_moves, LOAD_MS) || !host_await(h, MOVING, 100) || !host_await(h, HOLD, LOAD_MS + 500) ||
+	    !host_run(h, 6000)) {
 		return false;
 	}
 	m->loaded = *h->p;
-	m->missing = h->missing;
+	m->between = h->between;
+	m->unmeasured = h->feedbacks == 0 ? 0 : h->statuses - statuses - (h->feedbacks - feedbacks);
 	gather(h, m);
 	if (h->p->steppers && (!move(h, zigzag, ZIGZAG_MS) || !host_await(h, MOVING, 100) || !host_await(h, HOLD, 2 * ZIGZAG_MS))) {
 		return false;
@@ -256,6 +337,9 @@ static bool stop(struct host *h, struct measured *m)
 		return false;
 	}
 	m->stop = h->p->alone[SPAN_RECEIVE];
+	if (lit(h) != 0) {
+		return host_fail(h, "outputs after a stop", 0, lit(h));
+	}
 	return host_await(h, HOLD, 500);
 }
 
