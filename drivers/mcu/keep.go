@@ -344,7 +344,7 @@ func (r *Robot) ask(l *link, q *request) error {
 		r.mu.Unlock()
 		signal(l.wake)
 		<-q.done
-		if q.code != wire.CodeBadSequence || try == tries {
+		if q.code != wire.CodeBadSequence || q.once || try == tries {
 			return q.err
 		}
 	}

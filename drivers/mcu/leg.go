@@ -99,9 +99,13 @@ func (x *leg) end(why ending, err *robot.Error) {
 	}
 	x.why, x.err, x.endedAt = why, err, time.Now()
 	x.stopMS = x.r.status.BoardMS
-	if !x.going {
-		x.finish(true) // nothing was actuated
+	if x.going {
+		return
 	}
+	if x.begun && x.r.link != nil {
+		x.r.queueStop(x.r.link, wire.StopControlled) // the board may have begun it
+	}
+	x.finish(true) // nothing was actuated
 }
 
 // cut ends a leg of whose end nothing can be known.

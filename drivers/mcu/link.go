@@ -64,6 +64,8 @@ type request struct {
 	// bound ties it to a stop epoch: a stop that comes before it is written voids it.
 	bound bool
 	epoch uint64
+	// once: it isn't said again, whatever seems to have become of it.
+	once bool
 	// still, if it isn't nil, is asked with Robot.mu held before it is chosen; one that
 	// isn't wanted any more is dropped.
 	still func() bool

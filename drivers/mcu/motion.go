@@ -342,7 +342,7 @@ func (r *Robot) follow(ctx context.Context, l *link, x *leg, id string, progress
 			ended = nil
 			r.mu.Lock()
 			x.end(byCancel, robot.Errf(robot.CodeCancelled, id, "cancelled: %w", context.Cause(ctx)))
-			if x.begun {
+			if x.why == byCancel && x.going && r.link == l {
 				r.queueStop(l, wire.StopControlled)
 			}
 			r.mu.Unlock()
@@ -370,7 +370,7 @@ func (r *Robot) start(l *link, x *leg) {
 		return
 	}
 	goes := command(wire.TypeGo, wire.Go{Motion: x.id})
-	goes.bound, goes.epoch, goes.still = true, x.epoch, wanted
+	goes.bound, goes.epoch, goes.still, goes.once = true, x.epoch, wanted, true
 	goes.picked = func() { x.going, x.wentAt = true, time.Now() }
 	r.said(l, x, goes)
 }
@@ -386,17 +386,14 @@ func (r *Robot) said(l *link, x *leg, q *request) bool {
 	e := asError(err)
 	switch {
 	case x.over, x.moved: // the answer was lost, and STATUS has given it
-	case q.code != wire.CodeOK:
-		x.going = false // it was refused: nothing moves
+	case q.code != wire.CodeOK && q.code != wire.CodeBadSequence: // which may be said of its echo
+		x.begun, x.going = false, false // it was refused: nothing moves
 		x.end(byFault, e)
 		x.finish(true) // or it was to be ended already
 	case x.going:
 		x.fail(e)
 	default:
 		x.end(byFault, e)
-		if x.begun && r.link == l {
-			r.queueStop(l, wire.StopControlled) // the board may have begun it
-		}
 	}
 	return false
 }

@@ -29,10 +29,11 @@ type referee struct {
 	now         func() time.Duration
 	open        map[byte]wire.Type // commands that nobody has answered, by seq
 	at          map[byte]time.Duration
-	motion      uint16             // begun and not at rest; 0: none
-	begun       bool               // BEGIN was answered with OK
+	motion      uint16 // begun and not at rest; 0: none
+	begun       bool   // BEGIN was answered with OK
 	started     bool
 	stopped     bool // a STOP came since
+	forgotten   bool // by the board, and the host can't have heard of it yet
 	next        int  // the index of the piece that comes next
 	wrong       []string
 	log         func(format string, args ...any)
@@ -48,6 +49,9 @@ func (r *referee) show(who string, f wire.Frame) {
 
 func (r *referee) bad(format string, args ...any) {
 	r.wrong = append(r.wrong, fmt.Sprintf(format, args...))
+	if r.log != nil {
+		r.log("WRONG: "+format, args...)
+	}
 }
 
 // actuates are the commands that do something at once.
@@ -104,18 +108,19 @@ func (r *referee) toBoard(b []byte) {
 		case t == wire.TypeBegin:
 			var m wire.Begin
 			_ = m.Parse(f.Payload)
-			if what := r.busy(); what != "" {
+			// One that seems to have been lost is said again.
+			if what := r.busy(); what != "" && (m.Motion != r.motion || r.started) {
 				r.bad("BEGIN of motion %d while %s is on its way", m.Motion, what)
 			}
 			r.open[f.Seq], r.at[f.Seq] = t, r.now()
-			r.motion, r.begun, r.started, r.stopped, r.next = m.Motion, false, false, false, 0
+			r.motion, r.begun, r.started, r.stopped, r.forgotten, r.next = m.Motion, false, false, false, false, 0
 			r.actuations++
 		case t == wire.TypeSegment:
 			var m wire.Segment
 			_ = m.Parse(f.Payload)
 			switch {
 			case r.motion == 0 || !r.begun:
-				if !r.stopped {
+				if !r.stopped && !r.forgotten {
 					r.bad("a piece of no motion")
 				}
 			case r.stopped:
@@ -127,10 +132,10 @@ func (r *referee) toBoard(b []byte) {
 		case t == wire.TypeGo:
 			var m wire.Go
 			_ = m.Parse(f.Payload)
-			if m.Motion != r.motion || r.stopped {
+			if (m.Motion != r.motion || r.stopped) && !r.forgotten {
 				r.bad("GO of motion %d, begun is %d, stopped %t", m.Motion, r.motion, r.stopped)
 			}
-			r.started = true
+			r.started = !r.forgotten
 			r.open[f.Seq], r.at[f.Seq] = t, r.now()
 		}
 	}
@@ -149,7 +154,7 @@ func (r *referee) toHost(b []byte) {
 			var m wire.Ack
 			_ = m.Parse(f.Payload)
 			if m.Type == wire.TypeSegment && !r.started {
-				r.motion = 0 // the board has forgotten it
+				r.motion, r.forgotten = 0, true
 			}
 			if r.open[m.Seq] != m.Type {
 				continue
