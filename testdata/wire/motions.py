@@ -205,7 +205,7 @@ def pieces():
         s.segment(i, 100, [(630000, 0), (384000, 0)])
     s.segment(2, 1, [(630000, 0), (384000, 0)], code=OVERRUN).go(code=NOT_BEGUN)
     s.begin().segment(0, 100, [(braked_at(639800, 12800), 12800), (384000, 0)], why="just room").stop()
-    s.begin().segment(0, 100, [(braked_at(643000, 25600), 25600), (384000, 0)], code=NO_ROOM).go(code=NOT_BEGUN)
+    s.begin().segment(0, 100, [(braked_at(644000, 25600), 25600), (384000, 0)], code=NO_ROOM).go(code=NOT_BEGUN)
     s.begin().segment(0, 100, [(630000, 0), (384000, 0)]).segment(1, 100, [(630000, 0), (384000, 0)])
     s.go().segment(2, 1, [(630000, 0), (384000, 0)], code=OVERRUN).tick(2).status(FAULT, POWERED | REFERENCED, 10)
     s.tick(20)

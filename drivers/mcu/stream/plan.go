@@ -10,7 +10,7 @@ import (
 
 // The defaults of Options.
 const (
-	DefaultMinTicks     = 20 // shorter ones blur the acceleration that a brake begins with
+	DefaultMinTicks     = 8
 	DefaultMaxTicks     = 40
 	DefaultMaxDeviation = 16 // position units: 1/16 µs or step
 )

@@ -135,12 +135,12 @@ func (b *Brake) End(joint int) float64 { return b.At(joint, float64(b.Ticks())).
 // refuses the piece: what its own reckoning may be off by, and a tick more or less.
 func (b *Brake) boardSlack(joint int) float64 {
 	m := b.start[joint]
-	return 1024 + math.Abs(b.End(joint)-m.Q)/1024 + 12*math.Abs(m.V)
+	return 2048 + math.Abs(b.End(joint)-m.Q)/1024 + 12*math.Abs(m.V)
 }
 
 // hostSlack is what whole ticks, and the roundings of a piece's acceleration, may make
 // of a brake that the trajectory's own end has room for.
-func (b *Brake) hostSlack(joint int) float64 { return 512 + 6*math.Abs(b.start[joint].V) }
+func (b *Brake) hostSlack(joint int) float64 { return 1024 + 6*math.Abs(b.start[joint].V) }
 
 // beyond is how far a joint's brake ends outside its limits, 0 within.
 func (b *Brake) beyond(joint int, l Limits) float64 {
