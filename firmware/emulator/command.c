@@ -41,7 +41,7 @@ static void cycles(struct bench *b)
 			trace(bench_now(b), "span %d count %" PRIu64 " least %" PRIu32 " mean %" PRIu64 " most %" PRIu32,
 			      i, s->count, s->least, s->sum / s->count, s->most);
 	}
-	trace(bench_now(b), "ok cycles total %" PRIu64 " asleep %" PRIu64 " free_ram %u received %" PRIu64 " sent %" PRIu64
+	trace(bench_now(b), "counts total %" PRIu64 " asleep %" PRIu64 " free_ram %u received %" PRIu64 " sent %" PRIu64
 	      " overruns %" PRIu64 " dropped %" PRIu64 " late_ns %" PRIu64 " slipped_ns %" PRIu64,
 	      b->avr->cycle, b->asleep, chip_free_ram(b), b->received, b->sent,
 	      b->overruns, b->cable.dropped, b->late_most, b->slipped);
@@ -191,10 +191,9 @@ static void execute(struct bench *b, const char *line, bool late)
 	const char *why = NULL;
 	if (strcmp(w[0], "at") == 0)
 		why = put_off(b, line + strspn(line, " \t") + 2);
-	else if (strcmp(w[0], "cycles") == 0) {
+	else if (strcmp(w[0], "cycles") == 0)
 		cycles(b);
-		return;
-	} else if (strcmp(w[0], "note") == 0)
+	else if (strcmp(w[0], "note") == 0)
 		why = NULL;
 	else if (strcmp(w[0], "lease") == 0)
 		why = lease(b, w[1]);

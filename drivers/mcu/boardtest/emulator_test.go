@@ -221,6 +221,17 @@ func TestSpansCountCycles(t *testing.T) {
 	require.Greater(t, r.Counts["free_ram"], int64(1500))
 }
 
+func TestBothBenchesCount(t *testing.T) {
+	each(t, func(t *testing.T, kind Kind) {
+		b := Start(t, Options{Map: "servo2", Kind: kind})
+		talk(t, b)
+		c := b.Cycles().Counts
+		require.Positive(t, c["received"])
+		require.Positive(t, c["sent"])
+		require.Zero(t, c["overruns"])
+	})
+}
+
 func TestCommandsCanBePutOff(t *testing.T) {
 	b := Start(t, Options{Map: "test", Free: true})
 	at := b.Do("note").At.Truncate(time.Millisecond) + 5*time.Second
