@@ -4,8 +4,10 @@
 package firmware_test
 
 import (
+	"bufio"
 	"bytes"
 	"flag"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +46,8 @@ func readSources(t *testing.T) {
 	t.Helper()
 	n := 0
 	for _, pattern := range []string{
-		"Makefile", "core/*.[ch]", "test/*.[ch]", "test/corpus/*", "host/*.[ch]", "emulator/*.[ch]", "../testdata/wire/*.txt",
+		"Makefile", "core/*.[ch]", "test/*.[ch]", "test/same/*.c", "test/corpus/*",
+		"avr/number.S", "host/*.[ch]", "emulator/*.[ch]", "../testdata/wire/*.txt",
 	} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
@@ -107,4 +110,43 @@ func TestHostBuild(t *testing.T) {
 	need(t, "make", "cc")
 	out, err := run(t, "host")
 	require.NoError(t, err, out)
+}
+
+// The core on the AVR, where int has 16 bits and products are the port's own, tells and
+// sends exactly what it does on this machine.
+func TestSameOnAVR(t *testing.T) {
+	t.Parallel()
+	readSources(t)
+	need(t, "make", "cc", "avr-gcc", "avr-objcopy")
+	if _, err := os.Stat("/usr/include/simavr/sim_avr.h"); err != nil {
+		require.False(t, ci(), "under CI libsimavr-dev has to be installed")
+		t.Skip("SKIPPED, not installed: libsimavr-dev")
+	}
+	dir := t.TempDir()
+	for _, args := range [][]string{{dir + "/same", dir + "/same.hex"}, {"-C", "emulator"}} {
+		out, err := exec.CommandContext(t.Context(), "make", append(args, "-s", "B="+dir)...).CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
+	want, err := exec.CommandContext(t.Context(), filepath.Join(dir, "same")).CombinedOutput()
+	require.NoError(t, err, string(want))
+
+	board := exec.CommandContext(t.Context(), filepath.Join(dir, "tau-emulator"),
+		"--hex", dir+"/same.hex", "--map", "servo8", "--speed", "free", "--bytes")
+	stdin, err := board.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := board.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, board.Start())
+	got := ""
+	for lines := bufio.NewScanner(stdout); len(got) < 8 && lines.Scan(); {
+		// T tx HEX
+		if words := strings.Fields(lines.Text()); len(words) == 3 && words[1] == "tx" {
+			got += words[2]
+		}
+	}
+	require.NoError(t, stdin.Close())
+	_, err = io.Copy(io.Discard, stdout)
+	require.NoError(t, err)
+	require.NoError(t, board.Wait())
+	require.Equal(t, strings.TrimSpace(string(want)), got)
 }
