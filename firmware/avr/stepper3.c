@@ -3,9 +3,12 @@
  *
  * Timer 1 interrupts 20 times a millisecond. In each of these slots every joint may make
  * one step; how many of a tick's slots do, and which, follows from a sum that grows by
- * the tick's way at each slot (Bresenham's line, 1965). The loop hands over the ways of
- * the next tick; they begin with it. So a setpoint is reached one tick after it was said,
- * and the steps of a tick are spread over all of it. */
+ * the tick's way at each slot (Bresenham's line, 1965).
+ *
+ * The loop hands over a tick's ways at a time, and one tick always waits in between: a
+ * loop that is late by up to a millisecond (a plan of the brake, a long frame) would else
+ * leave a hole in the steps and make up for it by twice the speed, and a stepper that is
+ * asked for that loses steps. So a setpoint is reached by the third tick after it. */
 #include "map.h"
 
 #include <avr/interrupt.h>
@@ -49,9 +52,12 @@ static volatile uint8_t made[JOINTS]; /* steps, modulo 256 */
 static uint8_t place;
 static uint8_t pins; /* the next slot's steps; they count as made already */
 
-/* Handed over by the loop, taken by the interrupt at the end of a tick. */
-static int16_t next[JOINTS];
-static volatile bool handed;
+/* Ways handed over by the loop, of one tick each, that the interrupt takes at the ends of
+ * ticks. It begins to once WAITING more are there, and again after it found none. */
+enum { ROOM = 4, WAITING = 1 };
+static int16_t next[ROOM][JOINTS];
+static volatile uint8_t given, taken; /* counts, modulo 256: the loop's, the interrupt's */
+static bool running;
 
 /* The loop's own. */
 static bool powered;
@@ -82,10 +88,9 @@ inlined uint8_t advance(uint8_t j)
 }
 
 /* The direction pin of joint j for its new way; where it doesn't move, as it was. */
-inlined uint8_t take(uint8_t j, uint8_t port)
+inlined uint8_t take(uint8_t j, int16_t w, uint8_t port)
 {
 	uint8_t bit = (uint8_t)(_BV(PD5) << j);
-	int16_t w = next[j];
 
 	way[j] = w;
 	if (w < 0) {
@@ -97,8 +102,8 @@ inlined uint8_t take(uint8_t j, uint8_t port)
 }
 
 /* A slot: the steps that the last one reckoned, and while their pins are high, what the
- * next one's will be: that takes 5 µs, twice of what drivers need. Directions change when the pins are low again, most of a slot
- * before the next edge. */
+ * next one's will be: that takes 5 µs, twice of what drivers need. Directions change when
+ * the pins are low again, most of a slot before the next edge. */
 ISR(TIMER1_COMPA_vect)
 {
 	uint8_t port = (uint8_t)(PORTD & ~STEPS);
@@ -108,11 +113,16 @@ ISR(TIMER1_COMPA_vect)
 	if (place == PLACES) {
 		place = 0;
 		clock_ms++;
-		if (handed) {
-			handed = false;
-			port = take(0, port);
-			port = take(1, port);
-			port = take(2, port);
+		uint8_t n = (uint8_t)(given - taken);
+
+		running = n > (running ? 0 : WAITING);
+		if (running) {
+			const int16_t *w = next[taken % ROOM];
+
+			port = take(0, w[0], port);
+			port = take(1, w[1], port);
+			port = take(2, w[2], port);
+			taken++;
 		} else {
 			way[0] = way[1] = way[2] = 0;
 		}
@@ -148,22 +158,28 @@ static int16_t clamp(int32_t w)
 	return (int16_t)(w > WHOLE ? WHOLE : w < -WHOLE ? -WHOLE : w);
 }
 
-/* Hands over what is still to go, once the interrupt took what was handed before. After
- * a late tick that may be two ticks' way; no joint makes more than one step a slot. */
+/* Hands over what is still to go. Where the interrupt found nothing for a while, there is
+ * more than one tick in between afterwards, until the joints stand still. */
 void map_tick(void)
 {
+	uint8_t n = (uint8_t)(given - taken);
+	bool still = true;
+
 	for (uint8_t j = 0; j < JOINTS; j++) {
 		(void)map_count(j); /* before more are handed over than 8 bits can tell */
+		still = still && target[j] == sent[j];
 	}
-	if (!powered || handed) {
+	if (!powered || n == ROOM || (still && n > WAITING)) {
 		return;
 	}
+	int16_t *w = next[given % ROOM];
+
 	for (uint8_t j = 0; j < JOINTS; j++) {
-		next[j] = clamp(target[j] - sent[j]);
-		sent[j] += next[j];
+		w[j] = clamp(target[j] - sent[j]);
+		sent[j] += w[j];
 	}
 	__asm__ volatile("" ::: "memory"); /* the ways are there before the word that they are */
-	handed = true;
+	given++;
 }
 
 void map_power(bool on)
@@ -176,7 +192,8 @@ void map_power(bool on)
 	PORTB |= _BV(PB0);
 	powered = false;
 	cli();
-	handed = false;
+	taken = given;
+	running = false;
 	for (uint8_t j = 0; j < JOINTS; j++) {
 		if (pins & (_BV(PD2) << j)) {
 			made[j] = (uint8_t)(made[j] + (way[j] < 0 ? 1 : -1)); /* it won't be */

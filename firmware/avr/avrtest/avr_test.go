@@ -21,7 +21,7 @@ import (
 func readSources(t *testing.T) {
 	t.Helper()
 	n := 0
-	for _, pattern := range []string{"../*.[ch]", "../Makefile", "../cycles/*.[ch]", "../../core/*.[ch]"} {
+	for _, pattern := range []string{"../*.[ch]", "../Makefile", "../*.S", "../cycles/*.[ch]", "../test/*.c", "../../core/*.[ch]"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, f := range files {
@@ -155,6 +155,13 @@ func TestSizeFailsBeyondALimit(t *testing.T) {
 	out, err := build(t, "size", "MAP=servo8", "SERVOS=2", "QUEUE=1100")
 	require.Error(t, err, out)
 	require.Regexp(t, `(?m)^RAM .* BEYOND$`, out)
+}
+
+// The products in assembly are those of the core's C, on the edges and 20,000 random pairs.
+func TestNumbers(t *testing.T) {
+	needTools(t)
+	out, err := build(t, "numbers")
+	require.NoError(t, err, out)
 }
 
 func TestWrongVariablesDontBuild(t *testing.T) {

@@ -2,7 +2,8 @@
  * interrupts, and how exact its edges are, measured while a host moves the joints and
  * fills the line with garbage up to the last byte. Beyond a limit the exit code is 1.
  *
- *   cycles servo8|stepper3 JOINTS BAUD tau.elf */
+ *   cycles servo8|stepper3 JOINTS BAUD tau.elf
+ *   cycles numbers numbers.elf            whether test/number.c finds no difference */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,7 @@ static void report_steppers(const struct measured *m)
 	line("direction before the step, shortest", us(m->ahead.least), "us", AHEAD_LEAST_US, MOST);
 	line("directions changed", (double)m->ahead.n, "", 100, MOST);
 	line("step to step, shortest", us(m->apart.least), "us", LEAST, APART_MOST_US);
+	line("steps in a millisecond, most", (double)m->in_ms.most, "", 8, 9);
 	line("steps miscounted", (double)m->miscounted, "", 0, 0);
 }
 
@@ -131,14 +133,40 @@ static void wire(struct probe *p)
 	}
 }
 
+/* Runs a program until it sends a byte: K is well, anything else isn't. */
+static int passes(const char *elf)
+{
+	static struct probe p = {.baud = 115200};
+	uint8_t byte;
+
+	const char *why = probe_begin(&p, elf);
+	while (why == NULL && !probe_read(&p, &byte)) {
+		if (!probe_step(&p)) {
+			why = "the program crashed";
+		} else if (probe_cycle(&p) > 100ULL * PROBE_HZ) {
+			why = "the program sent nothing";
+		}
+	}
+	if (why == NULL && byte != 'K') {
+		why = "the program found a difference";
+	}
+	if (why != NULL) {
+		(void)fprintf(stderr, "cycles: %s: %s\n", elf, why);
+	}
+	return why != NULL;
+}
+
 int main(int argc, char **argv)
 {
 	static struct probe p;
 	static struct host h;
 	static struct measured m;
 
+	if (argc == 3 && strcmp(argv[1], "numbers") == 0) {
+		return passes(argv[2]);
+	}
 	if (argc != 5) {
-		(void)fprintf(stderr, "usage: cycles servo8|stepper3 JOINTS BAUD tau.elf\n");
+		(void)fprintf(stderr, "usage: cycles servo8|stepper3 JOINTS BAUD tau.elf\n       cycles numbers numbers.elf\n");
 		return 2;
 	}
 	p.steppers = strcmp(argv[1], "stepper3") == 0;

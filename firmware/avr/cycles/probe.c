@@ -47,6 +47,7 @@ static struct {
 	uint64_t interrupted; /* cycles in interrupts since the boot */
 	uint64_t span_began[PROBE_SPANS], span_interrupted[PROBE_SPANS];
 	uint64_t rose[PROBE_JOINTS], stepped[PROBE_JOINTS], turned[PROBE_JOINTS];
+	unsigned in_ms[PROBE_JOINTS]; /* steps in the ms of the last one */
 	bool is_high[PROBE_JOINTS], is_stepping[PROBE_JOINTS], is_forward[PROBE_JOINTS];
 } chip;
 
@@ -163,6 +164,11 @@ static void step_edge(avr_irq_t *irq, uint32_t value, void *param)
 		if (chip.stepped[j] != 0) {
 			probe_see(&p->apart[j], (int64_t)(now - chip.stepped[j]));
 		}
+		if (chip.stepped[j] / PROBE_MS != now / PROBE_MS) {
+			probe_see(&p->in_ms[j], chip.in_ms[j]);
+			chip.in_ms[j] = 0;
+		}
+		chip.in_ms[j]++;
 		chip.stepped[j] = now;
 		p->edges[j]++;
 		p->steps[j] += chip.is_forward[j] ? 1 : -1;
@@ -359,6 +365,7 @@ void probe_forget(struct probe *p)
 	memset(p->high, 0, sizeof p->high);
 	memset(p->ahead, 0, sizeof p->ahead);
 	memset(p->apart, 0, sizeof p->apart);
+	memset(p->in_ms, 0, sizeof p->in_ms);
 	memset(&p->receive, 0, sizeof p->receive);
 }
 

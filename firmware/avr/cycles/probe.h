@@ -40,6 +40,7 @@ struct probe {
 	struct probe_range high[PROBE_JOINTS];   /* step pulse */
 	struct probe_range ahead[PROBE_JOINTS];  /* direction before the step's edge */
 	struct probe_range apart[PROBE_JOINTS];  /* step to step */
+	struct probe_range in_ms[PROBE_JOINTS];  /* steps in each ms in which there were some */
 	struct probe_range receive;              /* from a byte's stop bit to its interrupt's read */
 	uint64_t overran;                        /* bytes that overran the UART */
 	int64_t steps[PROBE_JOINTS];             /* signed, since the boot */

@@ -268,6 +268,7 @@ static void gather(struct host *h, struct measured *m)
 		probe_join(&m->high, &h->p->high[j]);
 		probe_join(&m->ahead, &h->p->ahead[j]);
 		probe_join(&m->apart, &h->p->apart[j]);
+		probe_join(&m->in_ms, &h->p->in_ms[j]);
 	}
 	probe_forget(h->p);
 }

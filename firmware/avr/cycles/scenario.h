@@ -17,7 +17,7 @@ struct measured {
 	struct probe loaded;             /* one joint moves, the line is full */
 	struct probe_range tick, all;    /* alone, and with the interrupts in it; in every part */
 	struct probe_range stop;         /* the STOP's last byte, alone */
-	struct probe_range high, ahead, apart;
+	struct probe_range high, ahead, apart, in_ms;
 	uint64_t early, unpowered;       /* pulses or steps before ENABLE, and without power */
 	struct probe_range between;      /* two STATUS of the loaded board */
 	uint32_t unmeasured;             /* STATUS of it without FEEDBACK, where joints are measured */
