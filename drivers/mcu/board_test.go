@@ -115,12 +115,13 @@ func moveTo(t testing.TB, r *mcu.Robot, to []float64, least float64) robot.Motio
 	return m
 }
 
-// search is one for a joint's switch.
-func search(t testing.TB, r *mcu.Robot, m *robot.Model, ref robot.Reference) robot.Motion {
+// search is one for a joint's switch, over a short way.
+func search(t testing.TB, r *mcu.Robot, ref robot.Reference) robot.Motion {
 	t.Helper()
 	s, err := r.State(context.Background())
 	require.NoError(t, err)
 	to := s.Where()
+	ref.Travel = 0.012
 	to[ref.Joint] += ref.Direction * ref.Travel
 	out := moveTo(t, r, to, 0)
 	slow := r.Info()

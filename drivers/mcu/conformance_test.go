@@ -112,7 +112,7 @@ func (b *bench) referenced(t *testing.T) robottest.Fixture {
 	r := f.Backend.(*mcu.Robot)
 	actuate(t, r, robot.TorqueOn)
 	for _, ref := range b.o.Model.References {
-		_, err := r.Execute(context.Background(), search(t, r, b.o.Model, ref), nil)
+		_, err := r.Execute(context.Background(), search(t, r, ref), nil)
 		require.NoError(t, err)
 	}
 	actuate(t, r, robot.TorqueOff)
