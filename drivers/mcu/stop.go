@@ -235,8 +235,11 @@ func (r *Robot) letGo(l *link, s *stopping) error {
 		return nil
 	}
 	q := command(wire.TypeDisable, wire.Disable{})
-	if err := r.ask(l, q); err != nil && q.code != wire.CodeOK {
+	err := r.ask(l, q)
+	switch q.code {
+	case wire.CodeOK, wire.CodeNoHello: // done, or the board has restarted, without power
+		return nil
+	default:
 		return fmt.Errorf("taking the power away: %w", err)
 	}
-	return nil
 }
