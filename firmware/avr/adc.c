@@ -1,6 +1,7 @@
 #include "adc.h"
 
 #include <avr/io.h>
+#include <stdbool.h>
 
 #include "tau.h"
 
@@ -8,6 +9,7 @@ enum { INPUTS = 8 };
 
 static uint16_t value[INPUTS];
 static uint8_t wanted, now;
+static bool settled; /* the reference has changed, and the first value is of both */
 
 static void next(void)
 {
@@ -37,7 +39,10 @@ void adc_tick(void)
 	if (wanted == 0 || (ADCSRA & _BV(ADSC))) {
 		return;
 	}
-	value[now] = ADC;
+	if (settled) {
+		value[now] = ADC;
+	}
+	settled = true;
 	next();
 }
 

@@ -5,7 +5,7 @@
 
 #include <avr/io.h>
 
-enum { SPAN_TICK = 1, SPAN_RECEIVE = 2, SPAN_ESTOP = 3 };
+enum { SPAN_TICK = 1, SPAN_RECEIVE = 2 };
 
 /* Nothing in memory may be moved across a mark. */
 #define mark_begin(n)                             \

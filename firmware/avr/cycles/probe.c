@@ -16,6 +16,10 @@ DEFINE_FIFO(uint16_t, uart_fifo);
 
 enum {
 	PINB = 0x23,
+	TCCR2A = 0xB0,
+	COM2A1 = 0x80,
+	TCCR2B = 0xB1,
+	OCR2A = 0xB3,
 	GPIOR0 = 0x3E,
 	TIMSK0 = 0x6E, /* and those of timers 1 and 2 after it */
 	RAM_FIRST = 0x100,
@@ -418,6 +422,14 @@ bool probe_output(const struct probe *p, char port, uint8_t bit)
 
 	(void)p;
 	return (chip.avr->data[pin + 1] & chip.avr->data[pin + 2] & mask) != 0;
+}
+
+uint8_t probe_pwm(const struct probe *p)
+{
+	const uint8_t *d = chip.avr->data;
+
+	(void)p;
+	return (d[TCCR2A] & COM2A1) != 0 && d[TCCR2B] != 0 ? d[OCR2A] : 0;
 }
 
 void probe_voltage(struct probe *p, uint8_t n, uint32_t millivolts)

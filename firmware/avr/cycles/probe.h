@@ -85,6 +85,9 @@ bool probe_read(struct probe *p, uint8_t *byte);
 /* What an output pin is driven to; false also where it isn't one. */
 bool probe_output(const struct probe *p, char port, uint8_t bit);
 
+/* What the PWM on OC2A is set to, 0 to 255; 0 where it is off. */
+uint8_t probe_pwm(const struct probe *p);
+
 /* Puts a voltage on An. */
 void probe_voltage(struct probe *p, uint8_t n, uint32_t millivolts);
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SPAN_TICK = 1, SPAN_RECEIVE = 2, RESET_WATCHDOG = 4, POWERED = 1, ZIGZAG_MS = 1000, ZIGZAG_PIECE_MS = 5, ZIGZAG_STEPS = 4, NO_SWITCH = 255, BY_VOLTAGE = 1 };
+enum { SPAN_TICK = 1, SPAN_RECEIVE = 2, RESET_WATCHDOG = 4, POWERED = 1, ZIGZAG_MS = 1000, ZIGZAG_PIECE_MS = 5, ZIGZAG_STEPS = 4, NO_SWITCH = 255, BY_VOLTAGE = 1, DIM = 100 };
 
 /* A servo goes 600 µs and back in a second, a stepper 2550 steps: it makes 8 steps a
  * millisecond where it is fastest. */
@@ -219,18 +219,18 @@ static unsigned lit(const struct host *h)
 	return (led ? 1U : 0U) | (relay ? 2U : 0U);
 }
 
-/* Switches LED and relay on, one after the other. A stop switches them off. */
+/* Switches LED, relay and PWM on, one after the other. A stop switches them off. */
 static bool outputs(struct host *h)
 {
-	for (uint8_t o = 0; o < 2; o++) {
-		uint8_t configured[7] = {o, 1, 1}, on[3] = {o, 1};
+	for (uint8_t o = 0; o < 3; o++) {
+		uint8_t most = o < 2 ? 1 : 255, value = o < 2 ? 1 : DIM, configured[7] = {o, 1, 1}, on[3] = {o, value};
 
-		(void)host_u16(configured + 5, 1);
+		(void)host_u16(configured + 5, most);
 		if (!host_ask(h, CONFIGURE_OUTPUT, configured, sizeof configured, ACK) ||
 		    !host_ask(h, OUTPUT, on, sizeof on, ACK)) {
 			return false;
 		}
-		if (lit(h) != (2U << o) - 1) {
+		if (lit(h) != (o < 2 ? (2U << o) - 1 : 3U) || probe_pwm(h->p) != (o < 2 ? 0 : DIM)) {
 			return host_fail(h, "outputs switched on, are on", o, lit(h));
 		}
 	}
@@ -338,8 +338,8 @@ static bool stop(struct host *h, struct measured *m)
 		return false;
 	}
 	m->stop = h->p->alone[SPAN_RECEIVE];
-	if (lit(h) != 0) {
-		return host_fail(h, "outputs after a stop", 0, lit(h));
+	if (lit(h) != 0 || probe_pwm(h->p) != 0) {
+		return host_fail(h, "outputs after a stop", probe_pwm(h->p), lit(h));
 	}
 	return host_await(h, HOLD, 500);
 }
