@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/control"
+	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/gate/words"
 	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/robot/hardware"
@@ -50,7 +51,7 @@ func openReal(s *Setup, log *slog.Logger) (*realRobot, error) {
 	defer cancel()
 	var err error
 	if r.backend, err = r.Open(ctx, log); err != nil {
-		return nil, err
+		return nil, notOpened(err)
 	}
 	r.info = r.backend.Info()
 	if err := r.check(); err != nil {
@@ -58,6 +59,19 @@ func openReal(s *Setup, log *slog.Logger) (*realRobot, error) {
 	}
 	r.config = r.configuration()
 	return r, nil
+}
+
+// notOpened gives an error about the port or the board its exit status: what the command
+// line names wrongly is a usage error that says where to look.
+func notOpened(err error) error {
+	var e *robot.Error
+	switch {
+	case !errors.As(err, &e) || e.Code != robot.CodeInvalidArgument:
+		return err
+	case strings.HasPrefix(e.Where, "port "):
+		return exit.Filef("tau robot ports", "--port: %w", err)
+	}
+	return exit.Filef("tau robot real --help", "%w", err)
 }
 
 func (r *realRobot) check() error {
