@@ -61,6 +61,11 @@ var doors = []door{
 		reason: "a driver does what it is handed; a bus emulator gets its robot as a robot.Backend",
 	},
 	{
+		name: "the wire", from: []string{"drivers/mcu/wire/...", "drivers/mcu/stream/..."},
+		to: []string{"..."}, except: []string{"robot", "drivers/mcu/wire"},
+		reason: "bytes and arithmetic, with no port and no board behind them",
+	},
+	{
 		name: "pure motion", from: []string{"motion/kinematics/...", "motion/collision/...", "motion/trajectory/...", "motion/planning/..."},
 		to:     []string{"gate/...", "sim/...", "drivers/...", "cmd/...", "motion"},
 		reason: "the planner's mathematics knows no approvals, no simulator and no device",
@@ -236,6 +241,8 @@ func TestEveryDoorIsSeenOpen(t *testing.T) {
 		{edges{"gate/mcp": {"robot"}}, "below gate"},
 		{edges{"sim": {"motion/collision"}}, "the simulator"},
 		{edges{"drivers/mcu": {"gate"}}, "the drivers"},
+		{edges{"drivers/mcu/stream": {"drivers/port"}}, "the wire"},
+		{edges{"drivers/mcu/wire": {"drivers/mcu/stream"}}, "the wire"},
 		{edges{"motion/planning": {"sim"}}, "pure motion"},
 		{edges{"motion/planning": {"motion"}}, "pure motion"},
 		{edges{"motion/kinematics": {"motion/collision"}}, "kinematics alone"},
@@ -262,7 +269,8 @@ func TestEveryDoorIsSeenOpen(t *testing.T) {
 		"gate/lane": {"gate"}, "motion": {"gate", "robot", "motion/planning"},
 		"motion/planning": {"motion/kinematics", "motion/collision", "motion/trajectory", "robot"},
 		"sim":             {"robot", "github.com/go-gl/mathgl/mgl64"},
-		"drivers/port":    {"go.bug.st/serial"}, "drivers/mcu": {"drivers/port", "robot"}, "drivers/gobot": {"gobot.io/x/gobot/v2"},
+		"drivers/port":    {"go.bug.st/serial"}, "drivers/mcu": {"drivers/port", "robot", "drivers/mcu/stream"},
+		"drivers/mcu/stream": {"drivers/mcu/wire", "robot"}, "drivers/mcu/wire": {"robot"}, "drivers/gobot": {"gobot.io/x/gobot/v2"},
 		"gate/gatetest": {"gate"}, "robot/robottest": {"robot"},
 	}, doors))
 }

@@ -142,7 +142,7 @@ type Positions struct {
 
 func (m Positions) check() error {
 	const t = TypePositions
-	if err := count(t, "joints", len(m.Joints), MaxJoints); err != nil {
+	if err := count(t, len(m.Joints), MaxJoints); err != nil {
 		return err
 	}
 	for _, j := range m.Joints {
@@ -225,7 +225,7 @@ type Feedbacks struct {
 }
 
 func (m Feedbacks) check() error {
-	return count(TypeFeedback, "joints", len(m.Values), MaxJoints)
+	return count(TypeFeedback, len(m.Values), MaxJoints)
 }
 
 // Append appends the frame to dst.

@@ -156,16 +156,16 @@ func (b *Brake) beyond(joint int, l Limits) float64 {
 // for each joint; a count that differs is CodeBadLength. Close to where the brake
 // just fits a board may say either.
 func Accept(pieces []Piece, limits []Limits, last bool) (Code, int) {
-	return accept(pieces, limits, last, (*Brake).boardSlack)
+	return accept(pieces, limits, last, false)
 }
 
 // Fits is Accept with half of what a board allows for roundings: a piece that fits is
 // one that every board accepts.
 func Fits(pieces []Piece, limits []Limits, last bool) (Code, int) {
-	return accept(pieces, limits, last, (*Brake).hostSlack)
+	return accept(pieces, limits, last, true)
 }
 
-func accept(pieces []Piece, limits []Limits, last bool, slack func(*Brake, int) float64) (Code, int) {
+func accept(pieces []Piece, limits []Limits, last, host bool) (Code, int) {
 	if len(pieces) == 0 || len(pieces) > MaxJoints || len(limits) != len(pieces) {
 		return CodeBadLength, 0
 	}
@@ -184,7 +184,11 @@ func accept(pieces []Piece, limits []Limits, last bool, slack func(*Brake, int) 
 		return CodeNotConfigured, 0
 	}
 	for j := range pieces {
-		if over := b.beyond(j, limits[j]); over > slack(&b, j) {
+		slack := b.boardSlack(j)
+		if host {
+			slack = b.hostSlack(j)
+		}
+		if b.beyond(j, limits[j]) > slack {
 			return CodeNoRoom, j
 		}
 	}

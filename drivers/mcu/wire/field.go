@@ -44,9 +44,9 @@ func eachOf(t Type, p []byte, head, size, most int) (int, error) {
 	return n, nil
 }
 
-// count refuses a number of elements that a frame can't have.
-func count(t Type, field string, n, most int) error {
-	return within(t, field, int64(n), 1, int64(most))
+// count refuses a number of joints that a frame can't have.
+func count(t Type, n, most int) error {
+	return within(t, "joints", int64(n), 1, int64(most))
 }
 
 // within refuses a field outside lower..upper.

@@ -190,7 +190,7 @@ type Enable struct {
 }
 
 func (m Enable) check() error {
-	if err := count(TypeEnable, "joints", len(m.Q), MaxJoints); err != nil {
+	if err := count(TypeEnable, len(m.Q), MaxJoints); err != nil {
 		return err
 	}
 	for _, q := range m.Q {

@@ -28,7 +28,7 @@ func (m Segment) check() error {
 	const t = TypeSegment
 	if err := first(
 		within(t, "ticks", int64(m.Ticks), 1, MaxTicks),
-		count(t, "joints", len(m.Knots), MaxKnots),
+		count(t, len(m.Knots), MaxKnots),
 		within(t, "part", int64(m.First), 0, int64(MaxJoints-len(m.Knots))),
 	); err != nil {
 		return err

@@ -43,7 +43,7 @@ func (m Status) check() error {
 		oneOf(t, "state", byte(m.State), states[:]),
 		zeros(t, "flags", byte(m.Flags), ^byte(allStatusFlags)),
 		oneOf(t, "fault", byte(m.Fault), faults[:]),
-		count(t, "joints", len(m.Setpoints), MaxJoints),
+		count(t, len(m.Setpoints), MaxJoints),
 	); err != nil {
 		return err
 	}
