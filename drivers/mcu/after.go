@@ -103,9 +103,6 @@ func (r *Robot) relax(m *robot.Motion, x *leg) *leg {
 	return r.newLeg(x.epoch, way)
 }
 
-// gentle is the part of the limits that package stream keeps to on a way to a start.
-const gentle = 0.25
-
 // wayTo is a gentle way from the setpoints to a place: the one to the start of a motion
 // that stays there; Robot.mu is held.
 func (r *Robot) wayTo(to []float64, axes []stream.Axis) (*stream.Plan, error) {

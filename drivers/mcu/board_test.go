@@ -56,6 +56,17 @@ func measured() rig {
 	return r
 }
 
+// half is the same with one of the joints measured and the other not.
+func half() rig {
+	r := measured()
+	pan, tilt, _ := strings.Cut(r.file, "[joint.tilt]")
+	before, adc, _ := strings.Cut(tilt, "feedback = \"adc\"")
+	_, behind, _ := strings.Cut(adc, "]]")
+	r.file = pan + "[joint.tilt]" + before + "feedback = \"none\"" + behind
+	r.at = []float64{math.NaN(), 0}
+	return r
+}
+
 // steppers is the gantry on three counted steppers with switches. It is switched on a
 // little way from each of its switches.
 func steppers() rig {

@@ -93,6 +93,7 @@ func TestCase37_APortThatCannotBeOpened(t *testing.T) {
 	o.Dial = func(context.Context) (mcu.Port, error) { return nil, cause }
 	_, err := mcu.Open(context.Background(), o)
 	require.ErrorIs(t, err, cause)
+	require.Equal(t, robot.CodeDisconnected, robot.CodeOf(err))
 }
 
 // A stop while the robot is being opened ends that; there is nothing yet that moved.
@@ -107,6 +108,7 @@ func TestCase38_AContextThatEndsWhileOpening(t *testing.T) {
 		began := time.Now()
 		_, err := mcu.Open(ctx, o)
 		require.ErrorIs(t, err, why)
+		require.Equal(t, robot.CodeCancelled, robot.CodeOf(err))
 		require.Less(t, time.Since(began), time.Second)
 		_, err = there.Read(make([]byte, 1)) // HELLOs, then the line's end
 		for err == nil {

@@ -177,8 +177,8 @@ func (r *Robot) places(at wire.Positions) (wire.Enable, error) {
 				return out, robot.LimitErr(robot.CodeJointLimit, a.hw.Name, m, in, a.unit, "the joint stands outside its limits; move it inside by hand")
 			}
 			*q = a.wire(in)
-		case p.Known == wire.KnownSetpoint && math.IsNaN(r.declared[i]):
-			*q = p.Q
+		case r.told[i] && math.IsNaN(r.declared[i]):
+			*q = r.status.Setpoints[a.hw.Channel]
 		case math.IsNaN(r.declared[i]):
 			return out, robot.Errf(robot.CodeNotCalibrated, a.hw.Name, "nothing measures where %s is, and the board was never told since it was switched on: say where it is first", a.hw.Name)
 		default:

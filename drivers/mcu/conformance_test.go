@@ -169,4 +169,5 @@ func (g rig) harness(t *testing.T) robottest.Harness {
 func TestConformanceOfMeasuredServos(t *testing.T) { robottest.Run(t, measured().harness(t)) }
 func TestConformanceOfOpenLoopServos(t *testing.T) { robottest.Run(t, servos().harness(t)) }
 
-func TestConformanceOfSteppers(t *testing.T) { robottest.Run(t, steppers().harness(t)) }
+func TestConformanceOfHalfMeasured(t *testing.T) { robottest.Run(t, half().harness(t)) }
+func TestConformanceOfSteppers(t *testing.T)     { robottest.Run(t, steppers().harness(t)) }

@@ -33,6 +33,13 @@ func Open(ctx context.Context, o Options) (*Robot, error) {
 	if err := <-first; err != nil {
 		cancel()
 		<-r.kept
+		switch {
+		case robot.CodeOf(err) != "":
+		case ctx.Err() != nil:
+			err = robot.Errf(robot.CodeCancelled, r.opts.Port, "not opened: %w", err)
+		default:
+			err = robot.Errf(robot.CodeDisconnected, r.opts.Port, "opening: %w", err)
+		}
 		return nil, err
 	}
 	r.describe()
@@ -51,11 +58,11 @@ func Open(ctx context.Context, o Options) (*Robot, error) {
 // next. first gets what became of the first one's greeting, which opening bounds.
 func (r *Robot) keep(life, opening context.Context, first chan<- error) {
 	defer close(r.kept)
-	backoff := firstBackoff
+	backoff, told := firstBackoff, ""
 	for again := false; ; again = true {
 		greeted := false
 		err := r.serve(life, opening, again, func() {
-			greeted, backoff = true, firstBackoff
+			greeted, backoff, told = true, firstBackoff, ""
 			if !again {
 				first <- nil
 			}
@@ -67,7 +74,10 @@ func (r *Robot) keep(life, opening context.Context, first chan<- error) {
 		if life.Err() != nil {
 			return
 		}
-		r.opts.Log.Warn("the link to the board ended", "port", r.opts.Port, "error", err)
+		if text := err.Error(); text != told { // once for each reason, however often it is tried
+			told = text
+			r.opts.Log.Warn("there is no link to the board", "port", r.opts.Port, "error", err)
+		}
 		select {
 		case <-life.Done():
 			return
@@ -315,8 +325,10 @@ func (r *Robot) report(l *link) (wire.Positions, error) {
 		case hardware.ADC:
 			r.told[i] = r.status.Flags.Has(wire.FlagPowered)
 		default:
-			// What a person has said since counts until the joint is powered.
-			r.told[i] = p.Known == wire.KnownSetpoint && (r.status.Flags.Has(wire.FlagPowered) || math.IsNaN(r.declared[i]))
+			// What a person has said since counts until the joint is powered. A board that
+			// measures a joint which the file says isn't doesn't say whether it was told.
+			powered, said := r.status.Flags.Has(wire.FlagPowered), !math.IsNaN(r.declared[i])
+			r.told[i] = powered || !said && (p.Known == wire.KnownSetpoint || p.Known == wire.KnownMeasured && r.told[i])
 		}
 	}
 	r.broadcast()

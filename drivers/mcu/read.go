@@ -189,8 +189,8 @@ func (r *Robot) takeStatus(l *link, now time.Time) {
 // takeFeedback takes what the joints' feedback says; Robot.mu is held.
 func (r *Robot) takeFeedback(l *link, now time.Time) {
 	f := &r.feedback
-	if r.board == nil {
-		return // it isn't known yet whether the board has what the file says
+	if r.board == nil || len(f.Values) != int(r.board.hello.Joints) {
+		return // it isn't known yet whether the board has what the file says, or it is another one
 	}
 	q := r.measured.next(f.BoardMS)
 	for i := range r.axes {

@@ -220,10 +220,12 @@ func (r *Robot) state() (robot.State, error) {
 // unmeasured says of a joint that its feedback makes no sense.
 func (r *Robot) unmeasured(i int) *robot.Error {
 	a := &r.axes[i]
+	if a.hw.Feedback != hardware.ADC {
+		return robot.Errf(robot.CodeStaleState, a.hw.Name, "the board says nothing of where it is")
+	}
 	first, last := a.hw.Points[0].Counts, a.hw.Points[len(a.hw.Points)-1].Counts
-	e := robot.LimitErr(robot.CodeStaleState, a.hw.Name, float64(r.feedback.Values[a.hw.Channel]), last, "counts",
+	return robot.LimitErr(robot.CodeStaleState, a.hw.Name, float64(r.feedback.Values[a.hw.Channel]), last, "counts",
 		fmt.Sprintf("its feedback isn't from %g to %g counts: a broken wire, or a calibration of another servo", math.Min(first, last), math.Max(first, last)))
-	return e
 }
 
 // snapshot is the state as it was heard last, however old; Robot.mu is held.
