@@ -110,7 +110,7 @@ func (r *Robot) wayTo(to []float64, axes []stream.Axis) (*stream.Plan, error) {
 	for i := range far {
 		far[i] = math.Inf(1)
 	}
-	return stream.New(robot.Hold(r.info.Joints, to), axes, stream.Options{Start: slices.Clone(r.status.Setpoints), StartTolerance: far, MaxRate: r.rate()})
+	return stream.New(robot.Hold(r.info.Joints, to), axes, stream.Options{Start: slices.Clone(r.status.Setpoints), StartTolerance: far, MaxRate: r.rate(), MinTicks: r.shortest()})
 }
 
 // setpoints is what each joint was told last; Robot.mu is held.

@@ -56,6 +56,14 @@ func measured() rig {
 	return r
 }
 
+// eight is the same on a board of eight servos, of which six are nobody's.
+func eight() rig {
+	r := measured()
+	r.board.Map, r.board.Feedback = "servo8", 255
+	r.file = strings.Replace(r.file, "channel = 4\n", "channel = 10\n", 1)
+	return r
+}
+
 // half is the same with one of the joints measured and the other not.
 func half() rig {
 	r := measured()

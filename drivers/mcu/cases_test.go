@@ -30,10 +30,10 @@ func oneCase(t *testing.T, number int, rigs ...rig) {
 
 func TestCase37_AStopThatIsNotSentIsNotCommanded(t *testing.T)  { oneCase(t, 37, measured()) }
 func TestCase38_AStopWinsOverWhatIsBeingStarted(t *testing.T)   { oneCase(t, 38, measured()) }
-func TestCase40_ACancelIsAControlledStop(t *testing.T)          { oneCase(t, 40, measured()) }
+func TestCase40_ACancelIsAControlledStop(t *testing.T)          { oneCase(t, 40, measured(), eight()) }
 func TestCase41_AResetEnablesAndStartsNothing(t *testing.T)     { oneCase(t, 41, measured()) }
 func TestCase42_TheBoardsWatchdogStopsIt(t *testing.T)          { oneCase(t, 42, measured()) }
-func TestCase43_ASecondStartIsBusy(t *testing.T)                { oneCase(t, 43, measured()) }
+func TestCase43_ASecondStartIsBusy(t *testing.T)                { oneCase(t, 43, measured(), eight()) }
 func TestCase44_AFaultEndsTheMotionForGood(t *testing.T)        { oneCase(t, 44, measured()) }
 func TestCase45_NonsenseIsNoTarget(t *testing.T)                { oneCase(t, 45, measured()) }
 func TestCase48_AResultIsMeasuredNotEchoed(t *testing.T)        { oneCase(t, 48, measured(), servos()) }

@@ -340,9 +340,10 @@ func command(kind wire.Type, m message) *request {
 	return &request{message: m, kind: kind, answer: wire.TypeAck}
 }
 
-// ask has a frame written and waits for its answer: at most answerWithin after it was
-// written. One that the board refused because a frame before it was lost is written
-// again. Robot.mu must not be held.
+// ask has a frame written and waits for its answer, for as long as its patience lasts
+// after it was written. One that the board refused because a frame before it was lost is
+// written again, and so is a question whose answer was lost: it changes nothing.
+// Robot.mu must not be held.
 func (r *Robot) ask(l *link, q *request) error {
 	const tries = 3
 	for try := 1; ; try++ {
@@ -356,7 +357,8 @@ func (r *Robot) ask(l *link, q *request) error {
 		r.mu.Unlock()
 		signal(l.wake)
 		<-q.done
-		if q.code != wire.CodeBadSequence || q.once || try == tries {
+		lost := q.code == wire.CodeBadSequence || q.answer != wire.TypeAck && robot.CodeOf(q.err) == robot.CodeLinkTimeout
+		if !lost || q.once || try == tries {
 			return q.err
 		}
 	}

@@ -393,9 +393,14 @@ func (r *Robot) nextPiece(l *link, buf []byte, now time.Time) (frame []byte, at 
 	}
 	ticks, knots, last := x.plan.Piece(x.next)
 	if x.part == 0 && !x.fits(ticks) {
-		if !x.primed && x.sent >= wire.MinStart {
+		switch {
+		case x.primed:
+		case x.sent >= wire.MinStart:
 			x.primed = true
 			r.broadcast()
+		case r.status.Motion == x.id && byte(x.next) == r.status.Accepted: // and it won't get any more
+			x.end(byFault, robot.LimitErr(robot.CodeNotSupported, "mcu", float64(x.sent)/1000, float64(wire.MinStart)/1000, "s",
+				"the board's queue holds too little of this motion to begin it; run it more slowly"))
 		}
 		return nil, time.Time{} // the next STATUS says whether there is room
 	}

@@ -112,6 +112,14 @@ func signal(c chan struct{}) {
 	}
 }
 
+// patience is how long its answer may take.
+func (q *request) patience() time.Duration {
+	if q.answer == wire.TypeAck {
+		return answerWithin
+	}
+	return readWithin
+}
+
 // finish ends a request.
 func (q *request) finish(err error) {
 	if q.ended {
@@ -183,8 +191,8 @@ func (l *link) expire(now time.Time) (ended bool) {
 	for seq, q := range l.waiting {
 		if now.After(q.due) {
 			delete(l.waiting, seq)
-			q.finish(robot.LimitErr(robot.CodeLinkTimeout, "mcu", answerWithin.Seconds(), answerWithin.Seconds(), "s",
-				"the board didn't answer "+q.kind.String()))
+			within := q.patience().Seconds()
+			q.finish(robot.LimitErr(robot.CodeLinkTimeout, "mcu", within, within, "s", "the board didn't answer "+q.kind.String()))
 			ended = true
 		}
 	}

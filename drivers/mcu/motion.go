@@ -132,7 +132,8 @@ func (r *Robot) beginMotion(m *robot.Motion) (*run, *leg, *link, error) {
 		return nil, nil, nil, err
 	}
 	x, l := r.begin(m.Epoch), r.link
-	axes, start, rate := r.streamed(), slices.Clone(r.status.Setpoints), r.rate()
+	axes, start := r.streamed(), slices.Clone(r.status.Setpoints)
+	rate, shortest := r.rate(), r.shortest()
 	path := r.aligned(m.Trajectory)
 	r.mu.Unlock()
 
@@ -142,7 +143,7 @@ func (r *Robot) beginMotion(m *robot.Motion) (*run, *leg, *link, error) {
 	for i := range most {
 		most[i] = m.StartTolerance[i] + m.MaxDeviation[i]
 	}
-	o := stream.Options{Start: start, StartTolerance: most, MaxRate: rate}
+	o := stream.Options{Start: start, StartTolerance: most, MaxRate: rate, MinTicks: shortest}
 	plan, err := stream.New(path, axes, o)
 	if robot.CodeOf(err) == robot.CodeJointLimit { // it leads to the limit itself
 		plan, err = stream.New(m.Trajectory, axes, o)

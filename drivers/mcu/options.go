@@ -64,7 +64,8 @@ const (
 
 	helloPeriod     = 150 * time.Millisecond // between two HELLOs without an answer
 	heartbeatPeriod = 50 * time.Millisecond
-	answerWithin    = 400 * time.Millisecond // an answer to anything but HELLO
+	answerWithin    = 400 * time.Millisecond // an acknowledgement
+	readWithin      = 200 * time.Millisecond // an answer to a question, which is asked again
 	firstBackoff    = 50 * time.Millisecond
 	lastBackoff     = 2 * time.Second
 )
@@ -76,6 +77,11 @@ const (
 	// mostLoad is the part of the line that pieces of motions, heartbeats and commands
 	// together may fill.
 	mostLoad = 0.7
+	// mostBytes is what a board takes in a second, however fast its line is.
+	mostBytes = 11_000
+	// buffered is how much motion, ms, the board's queue has to hold in the shortest
+	// pieces.
+	buffered = 120
 	// ahead is how much motion, ms, the board may hold; the protocol's bound.
 	ahead = 200
 	// primed is how much of a motion, ms, is with the board before it starts.

@@ -72,8 +72,11 @@ func (l *link) load(n int, now time.Time) {
 	if late := now.Add(-burst); l.pieceAt.Before(late) {
 		l.pieceAt = late
 	}
-	l.pieceAt = l.pieceAt.Add(time.Duration(float64(bits) / mostLoad))
+	l.pieceAt = l.pieceAt.Add(time.Duration(float64(n) / capacity(l.baud) * float64(time.Second)))
 }
+
+// capacity is how many bytes a second pieces and all else together may be.
+func capacity(baud int) float64 { return min(mostLoad*float64(baud)/bitsPerByte, mostBytes) }
 
 // next chooses what is written next, or how long there is nothing to write; wrote is
 // called with Robot.mu held once it is written. Robot.mu is held.
@@ -140,7 +143,7 @@ func (r *Robot) next(l *link, buf []byte, now time.Time) (frame []byte, wrote fu
 		}
 		l.waiting[l.seq] = q
 		l.seq++
-		q.due = now.Add(answerWithin)
+		q.due = now.Add(q.patience())
 		if q.picked != nil {
 			q.picked()
 		}

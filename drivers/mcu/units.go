@@ -112,7 +112,14 @@ func (r *Robot) rate() float64 {
 		bytes += wire.Overhead + 3 + 7*min(wire.MaxKnots, joints-at)
 	}
 	const beats = float64(time.Second/heartbeatPeriod) * (wire.Overhead + 4)
-	return (mostLoad*float64(r.opts.Baud)/bitsPerByte - beats) / float64(bytes)
+	return (capacity(r.opts.Baud) - beats) / float64(bytes)
+}
+
+// shortest is how long a piece is at least, ms, so that the board's queue holds enough
+// of a motion.
+func (r *Robot) shortest() int {
+	pieces := int(r.board.hello.Queue) / wire.PieceBytes(int(r.board.hello.Joints))
+	return min(stream.DefaultMaxTicks, max(stream.DefaultMinTicks, (buffered+pieces-1)/max(1, pieces)))
 }
 
 // configure fills in what the board is told of the joint. The brake's ramp is rounded
