@@ -101,7 +101,9 @@ func TestTheWayToTheStart(t *testing.T) {
 		}
 		require.Positive(t, p.Lead())
 		require.True(t, b.ends[p.Lead()], "the trajectory begins with a piece")
-		require.Equal(t, starts(ax, tr.Start()), b.told[p.Lead()-1], "and where it was approved to")
+		for j, q := range starts(ax, tr.Start()) {
+			require.InDelta(t, float64(q), float64(b.told[p.Lead()-1][j]), 1, "and where it was approved to")
+		}
 		require.Zero(t, p.Time(uint32(p.Lead())))
 		require.InDelta(t, math.Min(0.001, tr.Duration()), p.Time(uint32(p.Lead()+1)), 1e-9)
 		// Straight, slow and never farther away than it was.

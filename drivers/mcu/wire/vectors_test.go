@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -228,4 +229,16 @@ func TestTheDocumentsVectorsAreItsOwn(t *testing.T) {
 		}
 	}
 	require.Equal(t, 22, n)
+}
+
+// TestTheVectorsAreWhatTheScriptWrites: nobody edited one by hand.
+func TestTheVectorsAreWhatTheScriptWrites(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3, which made the vectors, isn't installed")
+	}
+	cmd := exec.CommandContext(t.Context(), python, "vectors.py", "--check")
+	cmd.Dir = filepath.Join("..", "..", "..", "testdata", "wire")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
