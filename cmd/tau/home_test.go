@@ -186,7 +186,7 @@ func TestAFaultInAFileIsNoFaultOfTheFlags(t *testing.T) {
 	for _, args := range [][]string{
 		{"sim", "--robot", broken}, {"tools", "--robot", broken}, {"plan", "--robot", broken, "--home"}, {"fk", "--robot", broken},
 		{"ik", "--robot", broken, "--tip", "a", "--pose", "0,0,0"}, {"bench", "kinematics", "--robot", broken},
-		{"real", "--session", "s", "--driver", "mcu", "--port", "/dev/null", "--robot", broken},
+		{"real", "--session", "s", "--driver", "mcu", "--port", "/dev/null", "--config", "arm.toml", "--robot", broken},
 	} {
 		r := tau(t, "", append([]string{"robot"}, args...)...)
 		require.Equal(t, 2, r.status, args)
