@@ -44,7 +44,7 @@ firmware:
 # Hardware in the loop: the firmware in an emulated chip, or with TAU_HIL_PORT=/dev/ttyACM0
 # what needs no pin trace on a board of your own (docs/HIL.md).
 hil:
-	$(GO) test -count 1 -timeout 10m $(if $(TAU_HIL_PORT),-p 1) ./firmware/... ./drivers/...
+	TAU_HIL_SUITE=1 $(GO) test -count 1 -timeout 10m $(if $(TAU_HIL_PORT),-p 1) ./firmware/... ./drivers/...
 
 # Breaks each promise of the gate, the lane, the planner and the simulator on
 # purpose, one at a time, and demands that a test named for it fails.
