@@ -32,14 +32,17 @@ void brake_limits(struct limits *l)
 	l->inverse = (uint16_t)(a > 0xFFFF ? 0xFFFF : a);
 }
 
-/* The time that a joint takes to stop from v at its a, in 1/256 ms. */
+/* The time that a joint takes to stop from v at its a, in 1/256 ms. It is no more than 9 s
+ * where v is one that CONFIGURE allows; with limits so low that rounding alone goes many
+ * times as fast it would be minutes, which no stop may take. */
 static uint32_t stopping(int32_t v, const struct limits *l)
 {
 	uint32_t x = magnitude(v) << 8;
 	int8_t shift = (int8_t)(l->scale + 7);
 
 	x = product((uint16_t)(x >> 16), l->inverse) + (product((uint16_t)x, l->inverse) >> 16);
-	return shift < 0 ? x << -shift : x >> shift;
+	x = shift < 0 ? x << -shift : x >> shift;
+	return x < (uint32_t)BRAKE_MS << 8 ? x : (uint32_t)BRAKE_MS << 8;
 }
 
 /* |a| / A of a joint, in 1/65536. */
@@ -86,7 +89,7 @@ static uint16_t ramp_of(const uint32_t *times, uint8_t lead)
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		uint16_t own = core.joint[j].limits.ramp;
 
-		/* A stopping time has 21 bits, and a ramp 10. */
+		/* A stopping time has 22 bits, and a ramp 10. */
 		if (own > r && times[j] * own > times[lead] * r) {
 			r = (uint16_t)(times[j] * own / times[lead]);
 		}

@@ -90,6 +90,7 @@ enum {
 	PIECE_TICKS = 100, /* at most */
 	RAMP_MS = 1000,    /* at most */
 	STOP_MS = 8000,    /* from a joint's limit of velocity */
+	BRAKE_MS = 10000,  /* that a brake takes a joint to need, at most */
 	ROUNDING = 4,      /* position units that a piece may differ from the real cubic */
 	PIECE_HEAD = 2,    /* bytes before a piece's joints */
 	PIECE_JOINT = 7    /* bytes for one */

@@ -258,8 +258,38 @@ static void room(void)
 	}
 }
 
+/* Joints whose limits are so low that rounding alone lets a piece go many times as fast:
+ * their brakes end in time too, and no number in them overflows. */
+static void hardly_braking(void)
+{
+	check_test("limits that hardly brake");
+	for (uint32_t a = 1; a < 40; a = 2 * a + 1) {
+		for (uint16_t ramp = 1; ramp <= 1000; ramp = (uint16_t)(ramp * 10)) {
+			for (unsigned at = 1; at < 30; at += 4) {
+				uint8_t kind = 0;
+
+				fake_make(2, 0, 1);
+				fake_boot();
+				fake_greet();
+				fake_configure(500 * 256, 2500 * 256, a < 3 ? 1 : 31 * a, a, ramp, 0);
+				fake_enable(MIDDLE);
+				fake_begin(1, NO_SEEK);
+				CHECK_EQUAL(fake_piece(0, 100, MIDDLE + 390, 0, true), CODE_ANSWERED);
+				fake_go(1);
+				ticks(at);
+				CHECK_EQUAL(fake_ask(STOP, &kind, 1), CODE_OK);
+				for (int i = 0; i < 13000 && core.state == BRAKING; i++) {
+					ticks(1);
+				}
+				CHECK(core.state != BRAKING);
+			}
+		}
+	}
+}
+
 void unit_test(void)
 {
+	hardly_braking();
 	unfinished_block();
 	unsaid_stop();
 	watchdog_food();

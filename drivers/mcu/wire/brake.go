@@ -37,13 +37,13 @@ func NewBrake(now []Point, limits []Limits) (Brake, error) {
 		m.V = hold(m.V, b.fastest[j])
 		m.A = hold(m.A, accel(j))
 		b.start[j] = m
-		if math.Abs(m.V)/accel(j) > math.Abs(b.start[lead].V)/accel(lead) {
+		if stopping(m.V, accel(j)) > stopping(b.start[lead].V, accel(lead)) {
 			lead = j
 		}
 	}
 	r := b.ramp(lead, limits, accel)
 	l := b.start[lead]
-	x, beta := math.Abs(l.V)*r/accel(lead), math.Abs(l.A)*r/accel(lead)
+	x, beta := stopping(l.V, accel(lead))*r, math.Abs(l.A)*r/accel(lead)
 	if l.A*l.V < 0 {
 		beta = -beta
 	}
@@ -64,15 +64,23 @@ func NewBrake(now []Point, limits []Limits) (Brake, error) {
 // will be braked at its limit while the leading one is: what a joint at rest has
 // doesn't count.
 func (b *Brake) ramp(lead int, limits []Limits, accel func(int) float64) float64 {
-	most := math.Abs(b.start[lead].V) / accel(lead)
+	most := stopping(b.start[lead].V, accel(lead))
 	r := max(1, float64(limits[lead].Ramp))
 	for j := range b.n {
-		if s := math.Abs(b.start[j].V) / accel(j); most > 0 {
+		if s := stopping(b.start[j].V, accel(j)); most > 0 {
 			r = max(r, float64(limits[j].Ramp)*s/most)
 		}
 	}
 	return r
 }
+
+// maxBrake is the longest time, ms, that a brake takes a joint to need. Limits that
+// CONFIGURE takes ask for less, but where rounding alone goes many times as fast as they
+// say.
+const maxBrake = 10000
+
+// stopping is how long, ms, a joint takes to stop from v at a.
+func stopping(v, a float64) float64 { return min(maxBrake, math.Abs(v)/a) }
 
 // hold is x, or the nearer of ±most.
 func hold(x, most float64) float64 { return max(-most, min(most, x)) }
@@ -89,7 +97,7 @@ func (b *Brake) after(joint int, r float64) float64 {
 func (b *Brake) longest(r float64, accel func(int) float64) float64 {
 	var t float64
 	for j := range b.n {
-		t = max(t, math.Abs(b.after(j, r))/accel(j))
+		t = max(t, stopping(b.after(j, r), accel(j)))
 	}
 	return t
 }
