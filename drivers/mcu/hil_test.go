@@ -125,6 +125,6 @@ func runSuite(t *testing.T, pattern string) (failed []string, said string) {
 		failed = append(failed, m[1])
 	}
 	require.True(t, err == nil || len(failed) > 0, "%v: %s", err, out)
-	require.Contains(t, string(out), "--- PASS: ", "something ran")
+	require.Regexp(t, `(?m)^ +--- [A-Z]+: [^ /]+/[^ /]+/`, string(out), "something ran")
 	return failed, string(out)
 }
