@@ -190,7 +190,15 @@ func (r *Robot) lose(l *link, err error) {
 func (r *Robot) greet(ctx context.Context, l *link) error {
 	hello, err := r.sayHello(ctx, l)
 	if err == nil {
+		// A board that answers everything, and slowly, ends with the time as well.
+		end := context.AfterFunc(ctx, func() {
+			r.mu.Lock()
+			l.fail(context.Cause(ctx))
+			r.broadcast()
+			r.mu.Unlock()
+		})
 		err = r.ready(ctx, l, hello)
+		end()
 	}
 	select {
 	case <-l.over:
@@ -245,7 +253,11 @@ func (r *Robot) ready(ctx context.Context, l *link, hello wire.HelloReply) error
 		r.restarted(hello)
 	}
 	firmware := r.board != nil && r.board.hello.Firmware != hello.Firmware
+	other := r.board != nil && (r.board.hello.Joints != hello.Joints || r.board.hello.Outputs != hello.Outputs)
 	r.mu.Unlock()
+	if other {
+		return robot.Errf(robot.CodeDisconnected, r.opts.Port, "another board, of %d joints and %d outputs, came back; open the robot again", hello.Joints, hello.Outputs)
+	}
 	if firmware {
 		return robot.Errf(robot.CodeDisconnected, r.opts.Port, "another board, or another firmware (%d), came back; open the robot again", hello.Firmware)
 	}
@@ -340,18 +352,27 @@ func command(kind wire.Type, m message) *request {
 	return &request{message: m, kind: kind, answer: wire.TypeAck}
 }
 
+// ungreeted is why a board is asked nothing that has to be greeted first.
+func (r *Robot) ungreeted() *robot.Error {
+	return robot.Errf(robot.CodeDisconnected, r.opts.Port, "the board has restarted, and isn't greeted again yet")
+}
+
 // ask has a frame written and waits for its answer, for as long as its patience lasts
 // after it was written. One that the board refused because a frame before it was lost is
 // written again, and so is a question whose answer was lost: it changes nothing.
+// What isn't written before the board restarts fails.
 // Robot.mu must not be held.
 func (r *Robot) ask(l *link, q *request) error {
 	const tries = 3
 	for try := 1; ; try++ {
 		q.done, q.ended, q.err, q.code, q.due = make(chan struct{}), false, nil, wire.CodeOK, time.Time{}
 		r.mu.Lock()
-		if l.err != nil {
+		switch {
+		case l.err != nil:
 			q.finish(l.err)
-		} else {
+		case !l.greeted: // it would wait for a greeting that its caller may be busy with
+			q.finish(r.ungreeted())
+		default:
 			l.queue = append(l.queue, q)
 		}
 		r.mu.Unlock()

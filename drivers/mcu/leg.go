@@ -41,6 +41,11 @@ const (
 	// of a leg, and endWithin how long one may take to end that was to be ended.
 	unknownAfter = time.Second
 	endWithin    = 15 * time.Second
+	// beginWithin is how long a board may take to be given what it needs to start, and
+	// stuckAfter how long one may make no ms of a motion that it began and say nothing of its
+	// end: longer than any brake and what is waited for after it.
+	beginWithin = 5 * time.Second
+	stuckAfter  = 20 * time.Second
 	// maxReports is how many reports of progress may wait for whoever takes them.
 	maxReports = 1024
 )
@@ -71,7 +76,9 @@ type leg struct {
 	lastMS   uint32
 	reports  []robot.Progress
 	wentAt   time.Time
-	endedAt  time.Time // when it was to be ended
+	endedAt  time.Time     // when it was to be ended
+	reached  uint32        // the largest motion_ms
+	idle     time.Duration // since that rose, or it was to be ended, as send has seen it
 	resting  bool
 	settled  uint32 // the board's ms at which the setpoints came to rest
 	stillBad uint32 // at which something moved last
@@ -98,7 +105,7 @@ func (x *leg) end(why ending, err *robot.Error) {
 		return
 	}
 	x.why, x.err, x.endedAt = why, err, time.Now()
-	x.stopMS = x.r.status.BoardMS
+	x.idle, x.stopMS = 0, x.r.status.BoardMS
 	if x.going {
 		return
 	}
@@ -381,6 +388,33 @@ func (r *Robot) silent(now time.Time) {
 	case r.link.quiet > unknownAfter || now.Sub(x.endedAt) > endWithin:
 		x.unsure = true
 		x.finish(false)
+	}
+}
+
+// overdue is called every few ms while a leg is on its way: whatever the board says, it
+// comes to an end. Robot.mu is held.
+func (r *Robot) overdue(since time.Duration) {
+	x, s := r.leg, &r.status
+	if x.over {
+		return
+	}
+	ended := x.why != toItsEnd && x.why != bySwitch
+	x.idle += since
+	if s.Motion == x.id && s.MotionMS > x.reached && s.MotionMS <= uint32(x.plan.Ticks()) && !ended {
+		x.reached, x.idle = s.MotionMS, 0
+	}
+	switch {
+	case ended:
+		if x.idle > endWithin {
+			x.unsure = true
+			x.finish(false)
+		}
+	case !x.going:
+		if x.idle > beginWithin {
+			x.end(byFault, robot.LimitErr(robot.CodeLinkTimeout, "mcu", x.idle.Seconds(), beginWithin.Seconds(), "s", "the board doesn't take enough of the motion to begin it"))
+		}
+	case x.idle > stuckAfter || !x.moved && x.idle > beginWithin:
+		x.fail(robot.Errf(robot.CodeLinkTimeout, "mcu", "for %.3g s the motion has neither gone on nor ended (the board says %s)", x.idle.Seconds(), s.State))
 	}
 }
 

@@ -150,6 +150,15 @@ func (l *link) fail(err error) {
 	l.once.Do(func() { close(l.over) })
 }
 
+// unasked ends what isn't written yet.
+func (l *link) unasked(err error) {
+	for _, q := range l.queue {
+		q.finish(err)
+	}
+	clear(l.queue)
+	l.queue = l.queue[:0]
+}
+
 // void drops what a stop voids: requests bound to an older epoch and not written yet.
 func (l *link) void(epoch uint64) {
 	kept := l.queue[:0]
@@ -184,6 +193,19 @@ func (l *link) answeredBy(t wire.Type) *request {
 		}
 	}
 	return nil
+}
+
+// described answers the question for that channel, if it was asked: an answer that was
+// given up, and came late, is about another one.
+func (l *link) described(m wire.Channel) {
+	for seq, q := range l.waiting {
+		if d, ok := q.message.(wire.Describe); ok && d.Channel == m.Channel {
+			delete(l.waiting, seq)
+			q.channel = m
+			q.finish(nil)
+			return
+		}
+	}
 }
 
 // expire ends what wasn't answered in time.

@@ -48,10 +48,7 @@ func (r *Robot) take(l *link, f wire.Frame, now time.Time) {
 	case wire.TypeChannel:
 		var m wire.Channel
 		if err = m.Parse(f.Payload); err == nil {
-			if q := l.answeredBy(wire.TypeChannel); q != nil {
-				q.channel = m
-				q.finish(nil)
-			}
+			l.described(m)
 		}
 	case wire.TypePositions:
 		if q := l.answeredBy(wire.TypePositions); q != nil {
@@ -122,6 +119,7 @@ func (r *Robot) takeAck(l *link, f wire.Frame, now time.Time) error {
 	case m.Code == wire.CodeNoHello && l.greeted:
 		// It has restarted: it knows nothing of what was said before.
 		l.greeted = false
+		l.unasked(r.ungreeted())
 		signal(l.regreet)
 	case m.Type == wire.TypeHello:
 		l.busy = m.Code == wire.CodeBusy

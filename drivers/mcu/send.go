@@ -191,5 +191,8 @@ func (r *Robot) listen(l *link, since time.Duration, now time.Time) error {
 	if r.leg != nil && l.quiet > StaleAfter {
 		r.silent(now)
 	}
+	if r.leg != nil {
+		r.overdue(min(since, most))
+	}
 	return nil
 }
