@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,7 +56,14 @@ type holder struct {
 
 func held(t *testing.T, path string) *holder {
 	t.Helper()
+	return heldBy(t, path, nil)
+}
+
+// heldBy is held, of a child with attributes of its own.
+func heldBy(t *testing.T, path string, attr *syscall.SysProcAttr, more ...*os.File) *holder {
+	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
+	c.SysProcAttr, c.ExtraFiles = attr, more
 	c.Env = append(os.Environ(), childPort+"="+path)
 	input, err := c.StdinPipe()
 	require.NoError(t, err)

@@ -96,10 +96,17 @@ func serialDevice(st unix.Stat_t, where string) error {
 	for fd := range 3 {
 		var own unix.Stat_t
 		if unix.Fstat(fd, &own) == nil && own.Mode&unix.S_IFMT == unix.S_IFCHR && own.Rdev == st.Rdev {
-			return robot.Errf(robot.CodeInvalidArgument, where, "this is the terminal that this process runs on, not a robot's port")
+			return ownTerminal(where)
 		}
 	}
+	if controls(st) { // also where all three are redirected
+		return ownTerminal(where)
+	}
 	return nil
+}
+
+func ownTerminal(where string) error {
+	return robot.Errf(robot.CodeInvalidArgument, where, "this is the terminal that this process runs on, not a robot's port")
 }
 
 // take takes the device for this process alone, or says who has it.

@@ -15,6 +15,9 @@ func pseudo(unix.Stat_t) bool { return false }
 // isTTY leaves it to the line's settings: there is no sysfs to ask before opening.
 func isTTY(unix.Stat_t) bool { return true }
 
+// controls can't be told here: what the three streams are has to do.
+func controls(unix.Stat_t) bool { return false }
+
 func again(f *os.File, _ int) string { return f.Name() }
 
 func keepDTR(f *os.File) error {

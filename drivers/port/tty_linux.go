@@ -1,6 +1,7 @@
 package port
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"os"
@@ -42,6 +43,27 @@ func isTTY(st unix.Stat_t) bool {
 		}
 	}
 	return filepath.Base(subsystem) == "tty"
+}
+
+// controls reports the controlling terminal of this process. What /proc doesn't say
+// counts as none.
+func controls(st unix.Stat_t) bool {
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return false
+	}
+	// After the name, which may hold anything: state, parent, group, session, terminal.
+	_, rest, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	fields := bytes.Fields(rest)
+	if len(fields) < 5 {
+		return false
+	}
+	nr, err := strconv.ParseInt(string(fields[4]), 10, 32)
+	if err != nil || nr == 0 {
+		return false
+	}
+	n := uint32(nr) //nolint:gosec // the kernel's own number, printed as a signed one
+	return unix.Major(st.Rdev) == n>>8&0xfff && unix.Minor(st.Rdev) == n&0xff|n>>12&0xfff00
 }
 
 func sysChar(rdev uint64) string {
