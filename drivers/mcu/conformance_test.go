@@ -105,8 +105,8 @@ func (b *bench) fixture(t *testing.T) robottest.Fixture {
 	return f
 }
 
-// referenced is a fixture whose joints have found their switches, and which is without
-// torque again.
+// referenced is a fixture whose joints have found their switches, and which isn't enabled
+// any more. It is powered: without that nobody would know where they are.
 func (b *bench) referenced(t *testing.T) robottest.Fixture {
 	f := b.fixture(t)
 	r := f.Backend.(*mcu.Robot)
@@ -115,7 +115,8 @@ func (b *bench) referenced(t *testing.T) robottest.Fixture {
 		_, err := r.Execute(context.Background(), search(t, r, ref), nil)
 		require.NoError(t, err)
 	}
-	actuate(t, r, robot.TorqueOff)
+	require.Equal(t, robot.Yes, r.Stop(context.Background(), robot.StopEmergency).Stationary)
+	actuate(t, r, robot.EStopReset)
 	b.away = b.offset(t, r)
 	return f
 }

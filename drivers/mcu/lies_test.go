@@ -188,3 +188,25 @@ func (c *collect) Write(p []byte) (int, error) {
 	c.all = append(c.all, p...)
 	return len(p), nil
 }
+
+// An e-stop of a robot at rest and its reset at once: the reset takes away what the stop
+// latched on the board, which its reports from before don't show yet.
+func TestAResetRightAfterAnEStopIsOne(t *testing.T) {
+	inBubble(t, func(t *testing.T, bin string) {
+		ctx := context.Background()
+		r := servos().newBench(t, bin).open(t)
+		for range 20 {
+			require.Equal(t, robot.Yes, r.Stop(ctx, robot.StopEmergency).Acknowledged)
+			actuate(t, r, robot.EStopReset)
+			before, err := r.State(ctx)
+			require.NoError(t, err)
+			time.Sleep(100 * time.Millisecond)
+			after, err := r.State(ctx)
+			require.NoError(t, err)
+			require.Empty(t, after.Faults)
+			require.False(t, after.EStopped)
+			require.Equal(t, before.StopEpoch, after.StopEpoch)
+			time.Sleep(7 * time.Millisecond)
+		}
+	})
+}

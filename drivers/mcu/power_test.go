@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tau-robot/tau/drivers/mcu"
 	"github.com/tau-robot/tau/drivers/mcu/wire"
 	"github.com/tau-robot/tau/robot"
 )
@@ -145,5 +146,31 @@ func TestTheLineIsNeverFull(t *testing.T) {
 			}
 			require.LessOrEqual(t, float64(bytes)*10/115200, 0.7*0.05+37*10/115200.0, "at %v", sent[i].at)
 		}
+	})
+}
+
+// A stepper that had no power may have been pushed: it has to find its switch again before
+// it moves anywhere, and that is said as soon as the power is off.
+func TestAStepperWithoutPowerLosesItsPlace(t *testing.T) {
+	inBubble(t, func(t *testing.T, bin string) {
+		ctx := context.Background()
+		r := steppers().newBench(t, bin).referenced(t).Backend
+		s, err := r.State(ctx)
+		require.NoError(t, err)
+		require.Nil(t, s.Unreferenced)
+		for _, kind := range []robot.CommandKind{robot.TorqueOn, robot.TorqueOff, robot.TorqueOn} {
+			_, err = r.Actuate(ctx, robot.Command{ID: "x", Kind: kind, Epoch: s.StopEpoch})
+			require.NoError(t, err)
+			now, err := r.State(ctx)
+			require.NoError(t, err)
+			if kind == robot.TorqueOff {
+				s = now
+			}
+			require.Equal(t, s.Unreferenced, now.Unreferenced)
+		}
+		require.Equal(t, []bool{true, true, true}, s.Unreferenced)
+		out, err := r.Execute(ctx, moveTo(t, r.(*mcu.Robot), s.Where(), 1), nil)
+		require.Equal(t, robot.OutcomeRefused, out.Status)
+		require.Equal(t, robot.CodeNotCalibrated, robot.CodeOf(err), "%v", err)
 	})
 }

@@ -125,6 +125,7 @@ func (r *Robot) takeAck(l *link, f wire.Frame, now time.Time) error {
 		l.busy = m.Code == wire.CodeBusy
 	case m.Type == wire.TypeStop:
 		l.acknowledge(m.Seq)
+		r.heard = false // what it said before was of a board that wasn't stopped
 		r.switchOff(func(a *robot.Actuator) bool { return a.OnStop == "off" })
 	case m.Type == wire.TypeSegment && r.leg != nil && l.greeted:
 		r.leg.refused(r.refusal(m.Type, m.Code))
@@ -171,6 +172,12 @@ func (r *Robot) takeStatus(l *link, now time.Time) {
 		r.seen = s.Fault
 		if s.Fault != wire.FaultNone {
 			r.boardFault(s.Fault, s.FaultChannel)
+		}
+	}
+	if !s.Flags.Has(wire.FlagPowered) {
+		// A stepper without power may be pushed by steps that nobody counts.
+		for i := range r.axes {
+			r.unref[i] = r.unref[i] || r.axes[i].hw.Feedback == hardware.Steps
 		}
 	}
 	if s.Flags.Has(wire.FlagEStopped) && !r.estopped {

@@ -38,6 +38,15 @@ static bool all_off(void)
 void safety_cut(void)
 {
 	core.cut_when_still = false;
+	if (core.powered) {
+		/* Whoever pushes a stepper that has no power moves it by steps that nobody counts. */
+		for (uint8_t j = 0; j < core.board->joints; j++) {
+			if (core.board->channels[j].feedback == TAU_FEEDBACK_STEPS) {
+				core.referenced &= (uint8_t)~bit(j);
+			}
+		}
+		core.found = false;
+	}
 	core.powered = false;
 	core.board->power(false);
 }

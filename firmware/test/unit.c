@@ -173,6 +173,27 @@ static void closed_at_boot(void)
 	CHECK_EQUAL(core.state, FAULT);
 }
 
+/* Without power a stepper may be pushed: its count says nothing from then on, nor does a
+ * switch that was found before. */
+static void pushed(void)
+{
+	uint8_t p[5] = {0};
+
+	check_test("a stepper that had no power");
+	for (int said = 0; said < 2; said++) {
+		stepper();
+		fake.switches = 1;
+		seek_down(1);
+		if (said) {
+			CHECK_EQUAL(fake_ask(REFERENCE, p, sizeof p), CODE_OK);
+			CHECK(setup_all_referenced());
+		}
+		CHECK_EQUAL(fake_ask(DISABLE, NULL, 0), CODE_OK);
+		CHECK(!setup_all_referenced());
+		CHECK_EQUAL(fake_ask(REFERENCE, p, sizeof p), CODE_BUSY);
+	}
+}
+
 /* A switch bounces as it opens, while its joint leaves it: no fault. The same later is one. */
 static void bounce(void)
 {
@@ -295,6 +316,7 @@ void unit_test(void)
 	watchdog_food();
 	within_a_piece();
 	closed_at_boot();
+	pushed();
 	bounce();
 	overload();
 	room();
