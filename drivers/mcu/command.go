@@ -159,6 +159,9 @@ func (r *Robot) places(at wire.Positions) (wire.Enable, error) {
 		out.Q[s.Channel] = s.Lower
 	}
 	powered := r.status.Flags.Has(wire.FlagPowered)
+	if len(r.status.Setpoints) != len(at.Joints) {
+		return out, robot.Errf(robot.CodeDisconnected, r.opts.Port, "the board has restarted since it was asked where its joints are")
+	}
 	for i := range r.axes {
 		a := &r.axes[i]
 		p, q := at.Joints[a.hw.Channel], &out.Q[a.hw.Channel]

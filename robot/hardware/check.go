@@ -15,8 +15,11 @@ const (
 	MaxChannel = 254  // of a board; it says itself how many it has
 	MaxCounts  = 1023 // of a board's converter
 	maxPoints  = 64   // of an ADC's table
-	minPulse   = 200  // µs; outside of these a figure is a slip or in another unit
-	maxPulse   = 3000 // µs
+	// leastCounts is how many counts a joint's range has at least, by the steepness of
+	// each stretch of its table: with fewer every bound on what is measured is empty.
+	leastCounts = 64
+	minPulse    = 200  // µs; outside of these a figure is a slip or in another unit
+	maxPulse    = 3000 // µs
 
 	defaultValidDays, maxValidDays = 365, 3650
 
@@ -361,6 +364,10 @@ func (p *parser) points(j *Joint, key string, v value, unit string) error {
 		a, b := j.Points[i-1], j.Points[i]
 		if !(b.Position > a.Position) || b.Counts == a.Counts || (b.Counts > a.Counts) != rising {
 			return p.bad(fmt.Sprintf("%s[%d]", key, i), "positions have to rise, and counts either rise or fall throughout")
+		}
+		if one, may := (b.Position-a.Position)/math.Abs(b.Counts-a.Counts), (j.Upper-j.Lower)/leastCounts; one > may {
+			return p.limit(fmt.Sprintf("%s[%d]", key, i), one, may, unit,
+				fmt.Sprintf("one count is more than 1/%d of the joint's range: that measures nothing; check the wiring and the table", leastCounts))
 		}
 	}
 	if a, b := j.Points[0].Position, j.Points[len(j.Points)-1].Position; a > j.Lower || b < j.Upper {
