@@ -21,8 +21,8 @@ const ReasonClosed gate.Reason = "the screen was closed"
 
 // How a screen is left that isn't left by a person's q.
 var (
-	ErrInterrupted = errors.New("interrupted (ctrl-C): stopped in a controlled way")
-	ErrHangup      = errors.New("interrupted (the terminal is gone): stopped in a controlled way")
+	ErrInterrupted = errors.New("interrupted (ctrl-C)")
+	ErrHangup      = errors.New("interrupted (the terminal is gone)")
 )
 
 // Options are what a screen is made of.

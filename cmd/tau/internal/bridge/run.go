@@ -169,7 +169,7 @@ func (r *run) until(gone <-chan struct{}) error {
 	defer cancel(nil)
 	ended := make(chan error, 1)
 	go func() { ended <- r.serve(ctx) }()
-	interrupted := func(why string) error {
+	interrupt := func(why string) error {
 		// The stop comes before everything else that ends, so that a motion ends
 		// stopped and not merely because its caller went away.
 		verdicts := r.host.Stop(why)
@@ -180,7 +180,7 @@ func (r *run) until(gone <-chan struct{}) error {
 		case <-time.After(r.frontWait()):
 			r.host.Log.Warn("the front end didn't end: whoever reads its output may have stopped reading")
 		}
-		return r.end(verdicts, &exit.Error{Status: exit.Interrupted, Err: fmt.Errorf("interrupted (%s): stopped in a controlled way", why)})
+		return r.end(verdicts, interrupted(why))
 	}
 	for {
 		select {
@@ -198,9 +198,9 @@ func (r *run) until(gone <-chan struct{}) error {
 				}
 				continue
 			}
-			return interrupted(got.String())
+			return interrupt(got.String())
 		case <-r.interrupts():
-			return interrupted("ctrl-C")
+			return interrupt("ctrl-C")
 		case <-r.ending():
 			// What runs for the prompt may never come back; the stop doesn't wait for it.
 			verdicts := r.host.Stop("the prompt was left")
@@ -211,7 +211,7 @@ func (r *run) until(gone <-chan struct{}) error {
 				return r.end(verdicts, exit.Bridgef("what was asked for at the prompt %w within %s", ErrNotEnded, r.frontWait()))
 			}
 		case <-gone:
-			return interrupted("nobody reads the answers any more")
+			return interrupt("nobody reads the answers any more")
 		}
 	}
 }
@@ -237,15 +237,31 @@ func (r *run) ending() <-chan struct{} {
 	return r.console.prompt.Ending()
 }
 
+// interruption is why a bridge was interrupted. How its stop went is known, and said, at
+// its end alone.
+type interruption string
+
+func (i interruption) Error() string { return "interrupted (" + string(i) + ")" }
+
+func interrupted(why string) error {
+	return &exit.Error{Status: exit.Interrupted, Err: interruption(why)}
+}
+
 // end ends the bridge and settles how the process does.
 func (r *run) end(verdicts []gate.StopVerdict, err error) error {
+	rest := "stopped in a controlled way"
 	for _, v := range verdicts {
 		if !v.AtRest() {
+			rest = "told to stop"
 			fmt.Fprintf(r.Err, "tau: %s\n", r.Lang.NotAtRest(show.Verdict(r.Lang, v)))
 		}
 	}
 	if cerr := r.host.Close(); cerr != nil {
 		return exit.Bridgef("ending the bridge: %w", cerr)
+	}
+	var why interruption
+	if errors.As(err, &why) {
+		return &exit.Error{Status: exit.Interrupted, Err: fmt.Errorf("%w: %s", why, rest)}
 	}
 	return err
 }
@@ -291,7 +307,7 @@ func (r *run) askedScript(ctx context.Context) error {
 	case err != nil:
 		return err
 	case aerr == nil && ended:
-		return &exit.Error{Status: exit.Interrupted, Err: errors.New("interrupted (the prompt was left): stopped in a controlled way")}
+		return interrupted("the prompt was left")
 	}
 	return aerr
 }
@@ -315,7 +331,7 @@ func (r *run) script(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(err, syscall.EPIPE):
-		return &exit.Error{Status: exit.Interrupted, Err: errors.New("interrupted (nobody reads the answers any more): stopped in a controlled way")}
+		return interrupted("nobody reads the answers any more")
 	case err != nil:
 		return exit.Bridgef("%w", err)
 	case sum.NotOK > 0 && ctx.Err() == nil:

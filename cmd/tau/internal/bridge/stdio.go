@@ -45,7 +45,7 @@ func stdioEnd(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), errors.Is(err, mcp.ErrDeaf):
-		return &exit.Error{Status: exit.Interrupted, Err: errors.New("interrupted (the MCP client doesn't read its answers any more): stopped in a controlled way")}
+		return interrupted("the MCP client doesn't read its answers any more")
 	}
 	return exit.Bridgef("%w", err)
 }

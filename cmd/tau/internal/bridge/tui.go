@@ -103,8 +103,10 @@ func (s *Screen) serve(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, tui.ErrInterrupted), errors.Is(err, tui.ErrHangup):
-		return &exit.Error{Status: exit.Interrupted, Err: err}
+	case errors.Is(err, tui.ErrInterrupted):
+		return interrupted("ctrl-C")
+	case errors.Is(err, tui.ErrHangup):
+		return interrupted("the terminal is gone")
 	}
 	return exit.Bridgef("the screen: %w", err)
 }
