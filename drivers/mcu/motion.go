@@ -133,6 +133,10 @@ func (r *Robot) beginMotion(m *robot.Motion) (*run, *leg, *link, error) {
 	}
 	x, l := r.begin(m.Epoch), r.link
 	axes, start := r.streamed(), slices.Clone(r.status.Setpoints)
+	if m.Seek != nil && r.axes[m.Seek.Joint].hw.Feedback == hardware.Steps {
+		a := &axes[r.axes[m.Seek.Joint].hw.Channel]
+		a.Limits = a.Limits.Unreferenced() // as the board has it from BEGIN on
+	}
 	rate, shortest := r.rate(), r.shortest()
 	path := r.aligned(m.Trajectory)
 	r.mu.Unlock()
@@ -360,7 +364,12 @@ func (r *Robot) start(l *link, x *leg) {
 	}
 	begin := command(wire.TypeBegin, wire.Begin{Motion: x.id, Stops: x.stops, Seek: seek})
 	begin.bound, begin.epoch, begin.still = true, x.epoch, wanted
-	begin.picked = func() { x.begun = true }
+	begin.picked = func() {
+		x.begun = true
+		if x.seek >= 0 && r.axes[x.seek].hw.Feedback == hardware.Steps {
+			r.unref[x.seek] = true
+		}
+	}
 	begin.acked = func() { x.flows = true }
 	if !r.said(l, x, begin) {
 		return

@@ -62,6 +62,10 @@ uint8_t queue_begin(const uint8_t *p)
 	if (seek == NO_SEEK && !setup_all_referenced()) {
 		return CODE_NOT_REFERENCED;
 	}
+	if (seek != NO_SEEK && core.board->channels[seek].feedback == TAU_FEEDBACK_STEPS) {
+		/* Who looks for its switch again doesn't trust where it counts to be. */
+		core.referenced &= (uint8_t)~bit(seek);
+	}
 	queue_empty();
 	for (uint8_t j = 0; j < core.board->joints; j++) {
 		core.joint[j].way.q1 = core.joint[j].q;
