@@ -3,7 +3,8 @@ package gate
 import "context"
 
 // Running says whose call an action runs for. It is only told: nothing may be
-// decided by it.
+// permitted by it. A backend may refuse by it, as that of a real robot does to a session
+// without an opt-in.
 type Running struct {
 	CallID, Tool       string
 	Session, Principal string

@@ -351,7 +351,8 @@ func (r *run) announce() {
 	switch {
 	case r.Screen != nil:
 		for l := range strings.Lines(b.String() + r.host.outsideNotice(false)) {
-			r.Screen.tui.Tell(strings.TrimSuffix(l, "\n"))
+			// A terminal that draws by cells is given no selector of a sign's form.
+			r.Screen.tui.Tell(strings.ReplaceAll(strings.TrimSuffix(l, "\n"), "\ufe0f", ""))
 		}
 		return
 	case r.Stdio:

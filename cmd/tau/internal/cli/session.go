@@ -71,6 +71,8 @@ func (a *app) sessionList() *cobra.Command {
 			fmt.Fprintf(&b, "%s  %s, since %s", gate.Escape(s.Name), gate.Escape(s.Mode), s.Created.UTC().Format(time.DateTime+" UTC"))
 			if s.OptIn != "" {
 				fmt.Fprintf(&b, "; opted in until %s: %s", s.Expires.UTC().Format(time.DateTime+" UTC"), gate.Escape(s.OptIn))
+			} else if s.Mode == string(gate.ModeReal) {
+				b.WriteString("; its opt-in has ended, so it moves nothing")
 			}
 			for _, t := range s.Tokens {
 				fmt.Fprintf(&b, "; token %s", gate.Escape(t))
