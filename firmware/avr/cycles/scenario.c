@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SPAN_TICK = 1, SPAN_RECEIVE = 2, RESET_WATCHDOG = 4, POWERED = 1, ZIGZAG_MS = 1000, ZIGZAG_PIECE_MS = 5, ZIGZAG_STEPS = 4, NO_SWITCH = 255, BY_VOLTAGE = 1, DIM = 100 };
+enum { SPAN_TICK = 1, SPAN_RECEIVE = 2, RESET_WATCHDOG = 4, POWERED = 1, REFERENCED = 8, ZIGZAG_MS = 1000, ZIGZAG_PIECE_MS = 5, ZIGZAG_STEPS = 4, NO_SWITCH = 255, BY_VOLTAGE = 1, DIM = 100 };
 
 /* A servo goes 600 µs and back in a second, a stepper 2550 steps: it makes 8 steps a
  * millisecond where it is fastest. */
@@ -349,7 +349,11 @@ static bool recover(struct host *h)
 {
 	uint8_t fault = h->status.fault;
 
-	return host_ask(h, CLEAR, &fault, 1, ACK) && host_fresh(h) && enable(h, true);
+	if (!host_ask(h, CLEAR, &fault, 1, ACK) || !host_fresh(h) || !enable(h, true) || !host_fresh(h)) {
+		return false;
+	}
+	/* What had no power has to find its switches again. */
+	return (h->status.flags & REFERENCED) != 0 || seek(h);
 }
 
 /* The button, in the middle of a motion: the board brakes, powers off, and is silent. */
