@@ -52,6 +52,7 @@ firmware:
 # what needs no pin trace on a board of your own (docs/HIL.md).
 hil:
 	TAU_HIL_SUITE=1 $(GO) test -count 1 -timeout 10m $(if $(TAU_HIL_PORT),-p 1) ./firmware/... ./drivers/...
+	$(GO) test -count 1 -timeout 10m -run TestHIL ./cmd/tau
 
 # Breaks each promise of the gate, the lane, the planner and the simulator on
 # purpose, one at a time, and demands that a test named for it fails.
