@@ -95,6 +95,40 @@ func TestTheFenceMissesNothing(t *testing.T) {
 	}
 }
 
+// Steps that are small beside the room add up: a sliding joint moves the tip by all of
+// its way.
+func TestTheFenceAddsUpWhatTheJointsMove(t *testing.T) {
+	m, err := builtin.Load("gantry")
+	require.NoError(t, err)
+	r := newRobot(t, Options{Model: m})
+	q := append([]float64(nil), m.Home...)
+	r.mon.pose(q)
+	at := r.mon.d.linkFrame(m.Tip).P
+	f := newFence(r, &[2]mgl64.Vec3{at.Sub(vec3{1, 1, 1}), at.Add(vec3{1, 1, 0.05})})
+	f.start(q)
+	up := -1
+	for j := range q { // the joint that lifts the tip
+		next := append([]float64(nil), q...)
+		next[j] += 0.01
+		r.mon.pose(next)
+		if r.mon.d.linkFrame(m.Tip).P[2] > at[2]+0.009 {
+			up = j
+		}
+	}
+	require.GreaterOrEqual(t, up, 0)
+	dq := make([]float64, len(q))
+	dq[up] = 0.01
+	for step := range 5 {
+		q[up] += dq[up]
+		e := f.advance(q, dq, float64(step))
+		if step < 4 {
+			require.Nil(t, e, "%d cm up", step+1)
+		}
+	}
+	q[up] += dq[up]
+	require.NotNil(t, f.advance(q, dq, 5), "6 cm up, of 5")
+}
+
 // A step whose ends are both inside isn't, where the way between them isn't.
 func TestTheFenceLooksWithinAStep(t *testing.T) {
 	m := so101(t)
