@@ -187,6 +187,36 @@ func (b *bench) awaits(texts ...string) {
 	}
 }
 
+// unknown waits for the answer that nobody knows what became of a motion, and for another
+// text in whichever order. It returns false if a busy machine had ended the motion before.
+func (b *bench) unknown(texts ...string) bool {
+	b.t.Helper()
+	const want, other = "? move_joints: outcome unknown", "✗ move_joints"
+	ended := false
+	eventually(b.t, func() bool {
+		got := b.out.String()[b.at:]
+		ended = strings.Contains(got, other)
+		return ended || strings.Contains(got, want)
+	}, want)
+	if ended {
+		return false
+	}
+	b.awaits(append(texts, want)...)
+	return true
+}
+
+// begun waits until a motion shows in the trace, and returns false if the machine was too
+// busy for it.
+func (b *bench) begun(shows func() bool) bool {
+	b.t.Helper()
+	moving := false
+	eventually(b.t, func() bool {
+		moving = shows()
+		return moving || busy.MatchString(b.out.String()[b.at:])
+	}, "a motion")
+	return moving && !busy.MatchString(b.out.String()[b.at:])
+}
+
 // powers has torque_on approved, and waits for the first pulse.
 func (b *bench) powers() bool {
 	b.t.Helper()
@@ -376,13 +406,9 @@ func (b *bench) midway() (m robot.Motion, start time.Duration, ok bool) {
 		return m, 0, false
 	}
 	b.answers("y")
-	moving, failed := false, false
-	eventually(b.t, func() bool {
-		moving = slices.ContainsFunc(b.board.Trace().Pulses(0, mark), func(p boardtest.Pulse) bool { return abs(us(p.Width)-first) > 20 })
-		failed = busy.MatchString(b.out.String()[b.at:])
-		return moving || failed
-	}, "a motion")
-	if !moving || failed {
+	if !b.begun(func() bool {
+		return slices.ContainsFunc(b.board.Trace().Pulses(0, mark), func(p boardtest.Pulse) bool { return abs(us(p.Width)-first) > 20 })
+	}) {
 		return m, 0, false
 	}
 	return m, b.first(wire.TypeGo, from), true

@@ -121,7 +121,9 @@ func TestHILSteppers(t *testing.T) {
 			return false
 		}
 		b.answers("y")
-		b.board.Wait(mark, "a motion", func(e boardtest.Event) bool { return e.Is("steps", 0) && e.Int(1) > at[0]+900 })
+		if !b.begun(func() bool { return b.board.Trace().StepsAt(0, b.board.Trace().Now()) > at[0]+900 }) {
+			return false
+		}
 		b.board.Switch(0, true)
 		if !b.sees("✗ move_joints: JOINT_LIMIT") {
 			return false
