@@ -45,7 +45,13 @@ func Open(ctx context.Context, o Options) (*Robot, error) {
 	r.describe()
 	if r.opts.At != nil {
 		r.mu.Lock()
-		err = r.declare(r.opts.At)
+		if r.status.Flags.Has(wire.FlagPowered) {
+			// A bridge before has left them with power: the board holds them where it was
+			// told, which counts more than where somebody thinks that is.
+			r.opts.Log.Warn("the joints have power, so where the operator says they are doesn't count", "port", r.opts.Port)
+		} else {
+			err = r.declare(r.opts.At)
+		}
 		r.mu.Unlock()
 		if err != nil {
 			return nil, errors.Join(err, r.Close())

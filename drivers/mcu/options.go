@@ -37,7 +37,8 @@ type Options struct {
 	ResetOnOpen bool
 	// At is where the operator says that the joints are, rad or m by active joint, NaN
 	// of a joint of which nothing is said; nil: of none. It counts for joints that nothing measures, in the power-up of the board
-	// that Open finds, until they are commanded. See Robot.Declare.
+	// that Open finds, until they are commanded; not while they have power from before Open,
+	// when the board knows their setpoints. See Robot.Declare.
 	At []float64
 	// Within is how long Open may take until a board that answers wrongly or not at all
 	// is refused; 0: OpenWithin.
