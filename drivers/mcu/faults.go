@@ -20,7 +20,7 @@ var faultCauses = [...]cause{
 	wire.FaultEStopInput:   {robot.CodeEStopped, "the board's e-stop input is active: release the button, then reset"},
 	wire.FaultEStopCommand: {robot.CodeEStopped, "an e-stop was commanded"},
 	wire.FaultWatchdog:     {robot.CodeLinkTimeout, "the board heard nothing for 200 ms and braked by itself"},
-	wire.FaultUnderrun:     {robot.CodeLinkTimeout, "the board ran out of motion and braked by itself: the line or this computer is too slow"},
+	wire.FaultUnderrun:     {robot.CodeLinkTimeout, "the board ran out of motion and braked by itself: the bridge was ended, or the line or this computer is too slow"},
 	wire.FaultSequence:     {robot.CodeLinkTimeout, "a frame was lost on the line, and the board braked by itself"},
 	wire.FaultLimit:        {robot.CodeJointLimit, "the board refused to leave the joint's limits"},
 	wire.FaultSpeed:        {robot.CodeSpeedLimit, "the board refused to exceed the joint's speed"},
