@@ -185,6 +185,7 @@ func TestARealBoardStandsInWhereItMay(t *testing.T) {
 }
 
 func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
+	t.Setenv(LaterVariable, "")
 	f := &fakeT{TB: t}
 	f.try(func() { Start(f, Options{Map: "servo9"}) })
 	require.Contains(t, f.failed, `no pin map "servo9"`)

@@ -24,6 +24,7 @@ func TestABenchEndsWithItsProcess(t *testing.T) {
 		fmt.Printf("bench %s\n", b.Path())
 		select {}
 	}
+	t.Setenv(LaterVariable, "")
 	requireTools(t, emulatorTools)
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestABenchEndsWithItsProcess$")
 	cmd.Env = append(os.Environ(), childVariable+"=1")
