@@ -48,9 +48,10 @@ func onBench(t *testing.T, start func(t *testing.T) *bench, try func(t *testing.
 	t.Parallel()
 	oneCell <- struct{}{}
 	defer func() { <-oneCell }()
-	done := false
+	done, skipped := false, false
 	for i := range 10 {
 		t.Run("try "+strconv.Itoa(i+1), func(t *testing.T) {
+			defer func() { skipped = t.Skipped() }()
 			b := start(t)
 			defer func() {
 				if t.Failed() {
@@ -61,6 +62,9 @@ func onBench(t *testing.T, start func(t *testing.T) *bench, try func(t *testing.
 				t.Logf("the machine was too busy:\n%s", b.out.String()[max(0, b.at-2000):])
 			}
 		})
+		if skipped {
+			t.Skip("skipped as its board was")
+		}
 		if done || t.Failed() {
 			return
 		}
