@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,8 @@ import (
 // together is a gate that lets no call of a batch end before all of them are there.
 type together struct {
 	*fake
-	all chan struct{}
+	all  chan struct{}
+	once sync.Once // the last two may both see that all are there
 }
 
 func (g *together) Call(ctx context.Context, inv gate.Invocation) gate.Answer {
@@ -32,7 +34,7 @@ func (g *together) Call(ctx context.Context, inv gate.Invocation) gate.Answer {
 		}
 		g.mu.Unlock()
 		if n == inv.Batch.Size {
-			close(g.all)
+			g.once.Do(func() { close(g.all) })
 		}
 		<-g.all
 	}
@@ -43,7 +45,7 @@ func TestG23_AnArrayLineIsOneBatch(t *testing.T) {
 	f, out := newFake(), &bytes.Buffer{}
 	close(f.release)
 	c := f.config(out)
-	c.Caller = &together{f, make(chan struct{})}
+	c.Caller = &together{fake: f, all: make(chan struct{})}
 	sum, err := Run(t.Context(), text(`{"tool":"state","id":"0"}
 [{"tool":"move","id":"a"},{"tool":"state","id":"b","arguments":{"x":1}}, {"tool":"nonesuch","id":"c"}]
 [{"tool":"state","id":"alone"}]`), c)
@@ -71,7 +73,7 @@ func TestG6_AStopInABatchActsAndIsNoPartOfIt(t *testing.T) {
 	f, out := newFake(), &bytes.Buffer{}
 	close(f.release)
 	c := f.config(out)
-	c.Caller = &together{f, make(chan struct{})}
+	c.Caller = &together{fake: f, all: make(chan struct{})}
 	sum, err := Run(t.Context(), text(`[{"tool":"stop","id":"s"},{"tool":"state","id":"a"},{"tool":"estop","id":"e"},{"tool":"state","id":"b"}]`), c)
 	require.NoError(t, err)
 	require.Equal(t, Summary{Calls: 4}, sum)
