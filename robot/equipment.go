@@ -79,6 +79,34 @@ func (m *Model) Actuator(name string) *Actuator {
 	return nil
 }
 
+// CheckActuator says which actuator a SetActuator is about, by its place in Actuators,
+// or what is wrong with the command whatever the robot does.
+func (m *Model) CheckActuator(c *Command) (int, error) {
+	if math.IsNaN(c.Value) || math.IsInf(c.Value, 0) {
+		return 0, &Error{Code: CodeInvalidArgument, Where: "value", Text: "the value must be finite", Value: &Quantity{Value: c.Value}}
+	}
+	if m.JointIndex(c.Name) >= 0 {
+		return 0, Errf(CodeInvalidArgument, c.Name, "%s is a joint: motions move it", c.Name)
+	}
+	if len(m.Actuators) == 0 {
+		return 0, Errf(CodeNotSupported, c.Name, "the robot has no actuators beside its joints")
+	}
+	i := slices.IndexFunc(m.Actuators, func(a Actuator) bool { return a.Name == c.Name })
+	if i < 0 {
+		return 0, Errf(CodeInvalidArgument, c.Name, "the robot has no actuator %q", c.Name)
+	}
+	if a := &m.Actuators[i]; c.Value < a.Lower || c.Value > a.Upper {
+		limit := a.Lower
+		if c.Value > a.Upper {
+			limit = a.Upper
+		}
+		e := LimitErr(CodeInvalidArgument, a.Name, c.Value, limit, a.Unit, fmt.Sprintf("the value is out of the range from %g to %g", a.Lower, a.Upper))
+		e.Nearest = []Quantity{{Name: a.Name, Value: limit, Unit: a.Unit}}
+		return 0, e
+	}
+	return i, nil
+}
+
 // Reference returns how active joint i is referenced, nil if it needs no switch.
 func (m *Model) Reference(i int) *Reference {
 	for k := range m.References {

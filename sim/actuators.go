@@ -1,10 +1,6 @@
 package sim
 
 import (
-	"fmt"
-	"math"
-	"slices"
-
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -31,39 +27,10 @@ func (r *Robot) actuatorStates() []robot.ActuatorState {
 	return out
 }
 
-// checkActuator says which actuator a SetActuator is about, or what is wrong with
-// the command whatever the robot does.
-func (r *Robot) checkActuator(c *robot.Command) (int, error) {
-	m := r.tree.model
-	if math.IsNaN(c.Value) || math.IsInf(c.Value, 0) {
-		return 0, &robot.Error{Code: robot.CodeInvalidArgument, Where: "value", Text: "the value must be finite", Value: &robot.Quantity{Value: c.Value}}
-	}
-	if m.JointIndex(c.Name) >= 0 {
-		return 0, robot.Errf(robot.CodeInvalidArgument, c.Name, "%s is a joint: motions move it", c.Name)
-	}
-	if len(m.Actuators) == 0 {
-		return 0, robot.Errf(robot.CodeNotSupported, c.Name, "the robot has no actuators beside its joints")
-	}
-	i := slices.IndexFunc(m.Actuators, func(a robot.Actuator) bool { return a.Name == c.Name })
-	if i < 0 {
-		return 0, robot.Errf(robot.CodeInvalidArgument, c.Name, "the robot has no actuator %q", c.Name)
-	}
-	if a := &m.Actuators[i]; c.Value < a.Lower || c.Value > a.Upper {
-		limit := a.Lower
-		if c.Value > a.Upper {
-			limit = a.Upper
-		}
-		e := robot.LimitErr(robot.CodeInvalidArgument, a.Name, c.Value, limit, a.Unit, fmt.Sprintf("the value is out of the range from %g to %g", a.Lower, a.Upper))
-		e.Nearest = []robot.Quantity{{Name: a.Name, Value: limit, Unit: a.Unit}}
-		return 0, e
-	}
-	return i, nil
-}
-
 // setActuator sets one, at once. What stops from here on finds it set: the epoch is
 // compared under the lock under which a Stop raises it and switches off.
 func (r *Robot) setActuator(c *robot.Command) (robot.Outcome, error) {
-	i, err := r.checkActuator(c)
+	i, err := r.tree.model.CheckActuator(c)
 	if err != nil {
 		return refused(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/tau-robot/tau/drivers/mcu/wire"
@@ -35,7 +34,7 @@ func (r *Robot) Actuate(ctx context.Context, c robot.Command) (robot.Outcome, er
 	case robot.EStopReset:
 		do = r.reset
 	case robot.SetActuator:
-		i, err := r.actuator(&c)
+		i, err := r.opts.Model.CheckActuator(&c)
 		if err != nil {
 			return refused(err)
 		}
@@ -254,35 +253,6 @@ func (r *Robot) awaitHeard() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.reachable()
-}
-
-// actuator says which actuator a SetActuator is about, or what is wrong with the command
-// whatever the robot does.
-func (r *Robot) actuator(c *robot.Command) (int, error) {
-	m := r.opts.Model
-	if math.IsNaN(c.Value) || math.IsInf(c.Value, 0) {
-		return 0, &robot.Error{Code: robot.CodeInvalidArgument, Where: "value", Text: "the value must be finite", Value: &robot.Quantity{Value: c.Value}}
-	}
-	if m.JointIndex(c.Name) >= 0 {
-		return 0, robot.Errf(robot.CodeInvalidArgument, c.Name, "%s is a joint: motions move it", c.Name)
-	}
-	if len(m.Actuators) == 0 {
-		return 0, robot.Errf(robot.CodeNotSupported, c.Name, "the robot has no actuators beside its joints")
-	}
-	i := slices.IndexFunc(m.Actuators, func(a robot.Actuator) bool { return a.Name == c.Name })
-	if i < 0 {
-		return 0, robot.Errf(robot.CodeInvalidArgument, c.Name, "the robot has no actuator %q", c.Name)
-	}
-	if a := &m.Actuators[i]; c.Value < a.Lower || c.Value > a.Upper {
-		limit := a.Lower
-		if c.Value > a.Upper {
-			limit = a.Upper
-		}
-		e := robot.LimitErr(robot.CodeInvalidArgument, a.Name, c.Value, limit, a.Unit, fmt.Sprintf("the value is out of the range from %g to %g", a.Lower, a.Upper))
-		e.Nearest = []robot.Quantity{{Name: a.Name, Value: limit, Unit: a.Unit}}
-		return 0, e
-	}
-	return i, nil
 }
 
 // set sets an output. What State says of it is what the board has acknowledged.
