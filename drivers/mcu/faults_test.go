@@ -248,8 +248,9 @@ func TestAHundredUnplugs(t *testing.T) {
 		r := b.open(t)
 		for n := range 100 {
 			actuate(t, r, robot.TorqueOn)
+			m := moveTo(t, r, []float64{0.2 * float64(n%2), 0.1}, 0.3) // it asks for the state, so before the unplug
 			time.AfterFunc(time.Duration(n%40)*10*time.Millisecond, b.s.unplug)
-			_, err := r.Execute(context.Background(), moveTo(t, r, []float64{0.2 * float64(n%2), 0.1}, 0.3), nil)
+			_, err := r.Execute(context.Background(), m, nil)
 			if err == nil { // it was over before
 				time.Sleep(500 * time.Millisecond)
 			}
