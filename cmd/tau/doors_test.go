@@ -66,6 +66,16 @@ var doors = []door{
 		reason: "bytes and arithmetic, with no port and no board behind them",
 	},
 	{
+		name: "the servo bus", from: []string{"drivers/feetech/bus/...", "drivers/feetech/sts/...", "drivers/feetech/dxl/...", "drivers/feetech/emulator/..."},
+		to: []string{"..."}, except: []string{"robot", "drivers/feetech/bus", "drivers/feetech/sts", "drivers/feetech/dxl"},
+		reason: "packets and servos, with no port behind them; an emulator that used the driver would agree with its mistakes",
+	},
+	{
+		name: "drivers apart", from: []string{"drivers/hosted/...", "drivers/port/..."},
+		to:     []string{"drivers/mcu/...", "drivers/feetech/...", "drivers/gobot/..."},
+		reason: "what drivers share knows none of them",
+	},
+	{
 		name: "pure motion", from: []string{"motion/kinematics/...", "motion/collision/...", "motion/trajectory/...", "motion/planning/..."},
 		to:     []string{"gate/...", "sim/...", "drivers/...", "cmd/...", "motion"},
 		reason: "the planner's mathematics knows no approvals, no simulator and no device",
@@ -243,6 +253,9 @@ func TestEveryDoorIsSeenOpen(t *testing.T) {
 		{edges{"drivers/mcu": {"gate"}}, "the drivers"},
 		{edges{"drivers/mcu/stream": {"drivers/port"}}, "the wire"},
 		{edges{"drivers/mcu/wire": {"drivers/mcu/stream"}}, "the wire"},
+		{edges{"drivers/feetech/emulator": {"drivers/feetech"}}, "the servo bus"},
+		{edges{"drivers/feetech/sts": {"drivers/port"}}, "the servo bus"},
+		{edges{"drivers/hosted": {"drivers/gobot"}}, "drivers apart"},
 		{edges{"motion/planning": {"sim"}}, "pure motion"},
 		{edges{"motion/planning": {"motion"}}, "pure motion"},
 		{edges{"motion/kinematics": {"motion/collision"}}, "kinematics alone"},
@@ -270,7 +283,8 @@ func TestEveryDoorIsSeenOpen(t *testing.T) {
 		"motion/planning": {"motion/kinematics", "motion/collision", "motion/trajectory", "robot"},
 		"sim":             {"robot", "github.com/go-gl/mathgl/mgl64"},
 		"drivers/port":    {"go.bug.st/serial"}, "drivers/mcu": {"drivers/port", "robot", "drivers/mcu/stream"},
-		"drivers/mcu/stream": {"drivers/mcu/wire", "robot"}, "drivers/mcu/wire": {"robot"}, "drivers/gobot": {"gobot.io/x/gobot/v2"},
+		"drivers/mcu/stream": {"drivers/mcu/wire", "robot"}, "drivers/mcu/wire": {"robot"}, "drivers/gobot": {"gobot.io/x/gobot/v2", "drivers/hosted", "drivers/port"},
+		"drivers/feetech/emulator": {"drivers/feetech/bus", "drivers/feetech/sts", "robot"}, "drivers/feetech": {"drivers/hosted", "drivers/feetech/sts", "drivers/port"},
 		"gate/gatetest": {"gate"}, "robot/robottest": {"robot"},
 	}, doors))
 }

@@ -16,14 +16,18 @@ type Kind string
 
 // The kinds. The zero value is none.
 const (
-	Servo   Kind = "servo"   // its unit is a µs of pulse width
-	Stepper Kind = "stepper" // its unit is a step
+	Servo    Kind = "servo"     // its unit is a µs of pulse width
+	Stepper  Kind = "stepper"   // its unit is a step
+	BusServo Kind = "bus_servo" // its unit is a tick of its encoder, 0 to 4095 a turn
 )
 
 // Unit returns the name of the kind's unit.
 func (k Kind) Unit() string {
-	if k == Stepper {
+	switch k {
+	case Stepper:
 		return "step"
+	case BusServo:
+		return "tick"
 	}
 	return "µs"
 }
@@ -33,9 +37,10 @@ type Feedback string
 
 // The ways. The zero value is none of them.
 const (
-	None  Feedback = "none"  // not at all: what is known is what it was told
-	ADC   Feedback = "adc"   // a voltage, in counts of the board's converter
-	Steps Feedback = "steps" // the steps that were made are counted, from the switch
+	None    Feedback = "none"    // not at all: what is known is what it was told
+	ADC     Feedback = "adc"     // a voltage, in counts of the board's converter
+	Steps   Feedback = "steps"   // the steps that were made are counted, from the switch
+	Encoder Feedback = "encoder" // a bus servo's own
 )
 
 // Point is a measured pair of a joint's position and the converter's counts there.
@@ -60,8 +65,22 @@ type Joint struct {
 	Lower, Upper                 float64
 	Velocity, Acceleration, Jerk float64
 	PulseMin, PulseMax           float64 // µs; of servos, what it may be sent at all
-	Feedback                     Feedback
-	Points                       []Point // of ADC, by ascending position; at least two
+	// TickMin and TickMax are, of bus servos, what it may be sent at all, as the person
+	// who calibrated it found: from 0 to 4095, and never across the seam between them.
+	TickMin, TickMax float64
+	// Offset is what a bus servo itself takes from its encoder's ticks (its homing offset),
+	// so that the seam lies outside of the joint's range. The driver holds the servo's
+	// register against it and doesn't write it; calibrating does.
+	Offset int
+	// TorqueLimit is the part of a bus servo's largest torque that it may give, above 0 to 1.
+	TorqueLimit float64
+	// MaxTemperature, °C, and MaxCurrent, A, of a bus servo are where a motion ends with
+	// OVERLOAD; 0: the servo's own limit alone.
+	MaxTemperature, MaxCurrent float64
+	// Via names the chip (File.Chips) whose channel it is; "": the board's own pin.
+	Via      string
+	Feedback Feedback
+	Points   []Point // of ADC, by ascending position; at least two
 
 	assumed []string // what of its limits nothing gave
 }
@@ -72,6 +91,17 @@ type Output struct {
 	Actuator string
 	Channel  int     // of the board
 	Scale    float64 // board units per unit of the actuator, > 0
+	Via      string  // as Joint has it
+	PWM      bool    // of an Arduino or a computer's pins: a duty of 0 to 255, not on and off
+}
+
+// Chip is a PWM chip on a board's I2C bus.
+type Chip struct {
+	Name      string
+	Kind      string  // "pca9685"
+	Bus       int     // of the board, where it has more than one
+	Address   int     // 7 bits
+	Frequency float64 // Hz of its pulses
 }
 
 // File is a real robot's file, checked against the robot's model. It isn't modified
@@ -90,6 +120,13 @@ type File struct {
 	EStopPowersOff, LostLinkPowersOff bool
 	Joints                            []Joint  // by active joint of the model
 	Outputs                           []Output // by actuator of the model
+	// MinVoltage and MaxVoltage, V, are the supply of bus servos outside of which a motion
+	// ends with a fault; 0: whatever they themselves take.
+	MinVoltage, MaxVoltage float64
+	// Adaptor is what gobot is to talk to: "firmata" for an Arduino, or the name of a
+	// computer's own pins ("raspi"); Chips are what hangs on its I2C bus, by name.
+	Adaptor string
+	Chips   []Chip
 }
 
 // Units returns a position in the channel's unit, µs or steps.
@@ -180,7 +217,7 @@ func today(now time.Time) time.Time {
 // robot in the same way have the same.
 func (f *File) Hash() (out [32]byte) {
 	e := encoder{sha256.New()}
-	e.str("tau robot hardware 1")
+	e.str("tau robot hardware 2")
 	e.str(f.Robot)
 	e.str(f.Driver)
 	e.str(f.Calibrated.Format(time.DateOnly))
@@ -196,6 +233,9 @@ func (f *File) Hash() (out [32]byte) {
 		e.str(string(j.Kind))
 		e.float(j.Direction, j.Zero, j.Scale, j.Lower, j.Upper, j.Velocity, j.Acceleration, j.Jerk, j.PulseMin, j.PulseMax)
 		e.str(string(j.Feedback))
+		e.float(j.TickMin, j.TickMax, j.TorqueLimit, j.MaxTemperature, j.MaxCurrent)
+		e.num(j.Offset)
+		e.str(j.Via)
 		e.num(len(j.Points))
 		for _, p := range j.Points {
 			e.float(p.Position, p.Counts)
@@ -206,6 +246,18 @@ func (f *File) Hash() (out [32]byte) {
 		e.str(o.Actuator)
 		e.num(o.Channel)
 		e.float(o.Scale)
+		e.str(o.Via)
+		e.flag(o.PWM)
+	}
+	e.float(f.MinVoltage, f.MaxVoltage)
+	e.str(f.Adaptor)
+	e.num(len(f.Chips))
+	for _, c := range f.Chips {
+		e.str(c.Name)
+		e.str(c.Kind)
+		e.num(c.Bus)
+		e.num(c.Address)
+		e.float(c.Frequency)
 	}
 	e.h.Sum(out[:0])
 	return out

@@ -1,0 +1,25 @@
+package emulator
+
+// Arm is what the servos turn. Slices are by servo, in the order that the bus was made
+// with; positions are of the servo's shaft in rad, from the middle of its encoder, in its
+// own direction. One goroutine uses it.
+type Arm interface {
+	// Step passes dt seconds, a few milliseconds at most, with the servos driving as in
+	// says, and overwrites out.
+	Step(dt float64, in []Drive, out []Sense)
+}
+
+// Drive is what a servo does to its joint.
+type Drive struct {
+	Powered bool
+	Goal    float64 // rad; the servo's own profile has been applied
+	Speed   float64 // rad/s, of Goal
+	Torque  float64 // of the largest it has, 0 to 1: what it may give
+}
+
+// Sense is what a servo feels of its joint.
+type Sense struct {
+	Position float64 // rad, true
+	Velocity float64 // rad/s
+	Load     float64 // of the largest torque, -1 to 1
+}
