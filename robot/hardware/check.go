@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ const (
 // file checks the whole of it.
 func (p *parser) file(raw *rawFile) (*File, error) {
 	f := &File{Name: p.name}
-	for _, step := range []func(*File, *rawFile) error{p.head, p.joints, p.outputs} {
+	for _, step := range []func(*File, *rawFile) error{p.head, p.chips, p.joints, p.outputs} {
 		if err := step(f, raw); err != nil {
 			return nil, err
 		}
@@ -53,10 +54,16 @@ func (p *parser) head(f *File, raw *rawFile) (err error) {
 	if f.Driver, err = p.str("driver", raw.Driver); err != nil {
 		return err
 	}
-	if err := p.calibration(f, raw); err != nil {
+	p.driver = driverOf(f.Driver)
+	if err := p.foreign(); err != nil {
 		return err
 	}
-	if f.Baud, err = p.baud(raw.Baud); err != nil {
+	for _, step := range []func(*File, *rawFile) error{p.calibration, p.adaptor, p.voltages} {
+		if err := step(f, raw); err != nil {
+			return err
+		}
+	}
+	if f.Baud, err = p.baud(f, raw.Baud); err != nil {
 		return err
 	}
 	if f.EStopPowersOff, err = p.flag("estop_powers_off", raw.EStopPowersOff); err != nil {
@@ -66,11 +73,16 @@ func (p *parser) head(f *File, raw *rawFile) (err error) {
 	return err
 }
 
-// bauds are the speeds of a serial line, bit/s, the default one first.
-var bauds = [...]int{115200, 57600, 250000, 500000, 1000000}
-
-func (p *parser) baud(v value) (int, error) {
+// baud reads the speed of the serial line, which a computer's own pins have none of.
+func (p *parser) baud(f *File, v value) (int, error) {
 	const key = "baud"
+	if f.Adaptor == AdaptorRaspi {
+		if v.v != nil {
+			return 0, p.bad(key, "is a serial line's, and %q are this computer's own pins", AdaptorRaspi)
+		}
+		return 0, nil
+	}
+	bauds := p.driver.bauds
 	if v.v == nil {
 		return bauds[0], nil
 	}
@@ -78,7 +90,7 @@ func (p *parser) baud(v value) (int, error) {
 	if !ok {
 		return 0, p.bad(key, "is %s; want an integer", kindOf(v.v))
 	}
-	if !slices.Contains(bauds[:], int(n)) {
+	if !slices.Contains(bauds, int(n)) {
 		return 0, p.limit(key, float64(n), float64(bauds[0]), "bit/s", fmt.Sprintf("want one of %v", bauds))
 	}
 	return int(n), nil
@@ -107,19 +119,30 @@ func (p *parser) calibration(f *File, raw *rawFile) error {
 	return nil
 }
 
-// channel reads a channel that nothing else has.
-func (p *parser) channel(key string, v value) (int, error) {
-	n, err := p.whole(key, v, 0, MaxChannel)
+// place is where a channel is: on the board, or on one of its chips.
+type place struct {
+	chip string // "": the board itself
+	n    int
+}
+
+// channel reads a channel that nothing else has, of the board or of the chip via.
+func (p *parser) channel(key string, v value, via string) (int, error) {
+	lo, hi := p.driver.lowest, p.driver.highest
+	if via != "" {
+		lo, hi = 0, chipChannels-1
+	}
+	n, err := p.whole(key, v, lo, hi)
 	if err != nil {
 		return 0, err
 	}
-	if by, twice := p.taken[n]; twice {
-		return 0, p.bad(key, "channel %d is that of %s already", n, by)
+	at := place{via, n}
+	if by, twice := p.taken[at]; twice {
+		return 0, p.bad(key, "%s %d is that of %s already", p.driver.channel, n, by)
 	}
 	if p.taken == nil {
-		p.taken = map[int]string{}
+		p.taken = map[place]string{}
 	}
-	p.taken[n] = strings.TrimSuffix(key, ".channel")
+	p.taken[at] = strings.TrimSuffix(key, ".channel")
 	return n, nil
 }
 
@@ -158,10 +181,13 @@ func (p *parser) joint(i int, name string, r *rawJoint) (Joint, error) {
 	key := func(k string) string { return "joint." + name + "." + k }
 	unit := p.m.Joints[p.m.Active[i]].Type.Unit()
 	var err error
-	if j.Channel, err = p.channel(key("channel"), r.Channel); err != nil {
+	if j.Via, err = p.via(key("via"), r.Via); err != nil {
 		return j, err
 	}
-	kind, err := p.oneOf(key("kind"), r.Kind, string(Servo), string(Stepper))
+	if j.Channel, err = p.channel(key("channel"), r.Channel, j.Via); err != nil {
+		return j, err
+	}
+	kind, err := p.oneOf(key("kind"), r.Kind, p.driver.kinds...)
 	if err != nil {
 		return j, err
 	}
@@ -175,15 +201,34 @@ func (p *parser) joint(i int, name string, r *rawJoint) (Joint, error) {
 	if j.Zero, err = p.num(key("zero"), r.Zero, j.Kind.Unit()); err != nil {
 		return j, err
 	}
-	if j.Scale, err = p.above(key("scale"), r.Scale, j.Kind.Unit()+" per "+unit); err != nil {
+	if j.Scale, err = p.scale(&j, key("scale"), r.Scale, unit); err != nil {
 		return j, err
 	}
-	for _, step := range []func(*Joint, int, *rawJoint, func(string) string, string) error{p.span, p.rates, p.pulses, p.feedback} {
+	for _, step := range []func(*Joint, int, *rawJoint, func(string) string, string) error{p.span, p.rates, p.moved, p.feedback} {
 		if err := step(&j, i, r, key, unit); err != nil {
 			return j, err
 		}
 	}
 	return j, nil
+}
+
+// scale reads a joint's scale, which a bus servo on a joint that turns has by itself.
+func (p *parser) scale(j *Joint, key string, v value, unit string) (float64, error) {
+	if v.v == nil && j.Kind == BusServo && unit == "rad" {
+		return TicksPerRadian, nil
+	}
+	return p.above(key, v, j.Kind.Unit()+" per "+unit)
+}
+
+// moved reads what belongs to the kind of what drives the joint.
+func (p *parser) moved(j *Joint, i int, r *rawJoint, key func(string) string, unit string) error {
+	switch j.Kind {
+	case BusServo:
+		return p.ticks(j, i, r, key, unit)
+	case Stepper:
+		return p.steps(j, i, r, key, unit)
+	}
+	return p.pulses(j, i, r, key, unit)
 }
 
 // span reads the limits of position, which are no wider than the description's.
@@ -270,22 +315,24 @@ const (
 	assumedJerkTime = 0.1 // s
 )
 
-// pulses reads what a servo may be sent at all, and holds the range against it.
-func (p *parser) pulses(j *Joint, i int, r *rawJoint, key func(string) string, _ string) error {
-	if j.Kind == Stepper {
-		for _, v := range []struct {
-			name string
-			said value
-		}{{"pulse_min", r.PulseMin}, {"pulse_max", r.PulseMax}} {
-			if v.said.v != nil {
-				return p.bad(key(v.name), "is a servo's, and the joint has a stepper")
-			}
+// steps refuses what a stepper has none of, and one that never knows where it is.
+func (p *parser) steps(_ *Joint, i int, r *rawJoint, key func(string) string, _ string) error {
+	for _, v := range []struct {
+		name string
+		said value
+	}{{"pulse_min", r.PulseMin}, {"pulse_max", r.PulseMax}} {
+		if v.said.v != nil {
+			return p.bad(key(v.name), "is a servo's, and the joint has a stepper")
 		}
-		if p.m.Reference(i) == nil {
-			return p.bad(key("kind"), "a stepper doesn't know where it is when it is switched on, and the description has no reference switch for this joint (actuators.yaml, references)")
-		}
-		return nil
 	}
+	if p.m.Reference(i) == nil {
+		return p.bad(key("kind"), "a stepper doesn't know where it is when it is switched on, and the description has no reference switch for this joint (actuators.yaml, references)")
+	}
+	return nil
+}
+
+// pulses reads what a servo may be sent at all, and holds the range against it.
+func (p *parser) pulses(j *Joint, _ int, r *rawJoint, key func(string) string, _ string) error {
 	var err error
 	for _, v := range []struct {
 		name string
@@ -302,6 +349,9 @@ func (p *parser) pulses(j *Joint, i int, r *rawJoint, key func(string) string, _
 	if !(j.PulseMin < j.PulseMax) {
 		return p.bad(key("pulse_max"), "the range %g to %g µs holds no two pulses", j.PulseMin, j.PulseMax)
 	}
+	if most := p.longest(j.Via); j.PulseMax > most {
+		return p.limit(key("pulse_max"), j.PulseMax, most, "µs", "is longer than the time between two pulses of the chip "+strconv.Quote(j.Via))
+	}
 	for _, end := range []struct {
 		name string
 		q    float64
@@ -317,8 +367,11 @@ func (p *parser) pulses(j *Joint, i int, r *rawJoint, key func(string) string, _
 // feedback reads how the joint is measured.
 func (p *parser) feedback(j *Joint, _ int, r *rawJoint, key func(string) string, unit string) error {
 	may := []string{string(None), string(ADC)}
-	if j.Kind == Stepper {
+	switch j.Kind {
+	case Stepper:
 		may = []string{string(Steps)}
+	case BusServo:
+		may = []string{string(Encoder)}
 	}
 	s, err := p.oneOf(key("feedback"), r.Feedback, may...)
 	if err != nil {
@@ -326,10 +379,18 @@ func (p *parser) feedback(j *Joint, _ int, r *rawJoint, key func(string) string,
 	}
 	j.Feedback = Feedback(s)
 	if j.Feedback != ADC {
-		if r.ADC.v != nil {
-			return p.bad(key("adc"), `goes with feedback = "adc"`)
+		for _, v := range []struct {
+			name string
+			said value
+		}{{"adc", r.ADC}, {"adc_pin", r.ADCPin}} {
+			if v.said.v != nil {
+				return p.bad(key(v.name), `goes with feedback = "adc"`)
+			}
 		}
 		return nil
+	}
+	if err := p.adcPin(j, key, r.ADCPin); err != nil {
+		return err
 	}
 	return p.points(j, key("adc"), r.ADC, unit)
 }
@@ -372,44 +433,6 @@ func (p *parser) points(j *Joint, key string, v value, unit string) error {
 	}
 	if a, b := j.Points[0].Position, j.Points[len(j.Points)-1].Position; a > j.Lower || b < j.Upper {
 		return p.bad(key, "reaches from %g to %g %s, and the joint may go from %g to %g %s: measure to both ends", a, b, unit, j.Lower, j.Upper, unit)
-	}
-	return nil
-}
-
-func (p *parser) outputs(f *File, raw *rawFile) error {
-	var names []string
-	for i := range p.m.Actuators {
-		names = append(names, p.m.Actuators[i].Name)
-	}
-	err := extra(raw.Outputs, names, func(n string) error {
-		if len(names) == 0 {
-			return p.bad("output."+n, "%s has nothing beside its joints", p.m.Name)
-		}
-		return p.bad("output."+n, "%s has no actuator %q beside its joints; it has %s", p.m.Name, n, strings.Join(names, ", "))
-	})
-	if err != nil {
-		return err
-	}
-	for i, n := range names {
-		r, ok := raw.Outputs[n]
-		if !ok {
-			return robot.Errf(robot.CodeInvalidArgument, p.name, "output.%s is missing: each actuator has a channel", n)
-		}
-		a, o := &p.m.Actuators[i], Output{Actuator: n}
-		key := "output." + n
-		if o.Channel, err = p.channel(key+".channel", r.Channel); err != nil {
-			return err
-		}
-		if o.Scale, err = p.above(key+".scale", r.Scale, "of the board's units per "+a.Unit); err != nil {
-			return err
-		}
-		if a.Lower < 0 {
-			return p.limit(key, a.Lower, 0, a.Unit, "a board's output has no values below zero")
-		}
-		if top := a.Upper * o.Scale; top > math.MaxUint16 {
-			return p.limit(key+".scale", top, math.MaxUint16, "", "the largest value times scale is more than a board's output has")
-		}
-		f.Outputs = append(f.Outputs, o)
 	}
 	return nil
 }

@@ -53,11 +53,11 @@ type Point struct {
 // is Zero + Direction·Scale·q in the channel's unit.
 type Joint struct {
 	Name      string
-	Channel   int // of the board
+	Channel   int // of the board or of the chip Via; a bus servo's ID
 	Kind      Kind
 	Direction float64 // +1 or -1
-	Zero      float64 // µs or steps at position 0
-	Scale     float64 // µs or steps per rad or m, > 0
+	Zero      float64 // µs, steps or ticks at position 0
+	Scale     float64 // µs, steps or ticks per rad or m, > 0
 	// Lower and Upper bound the position, rad or m, and are no wider than the
 	// description's: they are what the board is told to keep to. Velocity, Acceleration
 	// and Jerk likewise, in rad/s or m/s and so on: the file's where it has them, else
@@ -70,7 +70,8 @@ type Joint struct {
 	TickMin, TickMax float64
 	// Offset is what a bus servo itself takes from its encoder's ticks (its homing offset),
 	// so that the seam lies outside of the joint's range. The driver holds the servo's
-	// register against it and doesn't write it; calibrating does.
+	// register against it and doesn't write it; calibrating does. A Dynamixel adds what its
+	// register says, so its register is -Offset.
 	Offset int
 	// TorqueLimit is the part of a bus servo's largest torque that it may give, above 0 to 1.
 	TorqueLimit float64
@@ -80,7 +81,10 @@ type Joint struct {
 	// Via names the chip (File.Chips) whose channel it is; "": the board's own pin.
 	Via      string
 	Feedback Feedback
-	Points   []Point // of ADC, by ascending position; at least two
+	// ADCPin is, of an Arduino with Firmata and feedback ADC, the analogue input that
+	// measures the joint, from 0.
+	ADCPin int
+	Points []Point // of ADC, by ascending position; at least two
 
 	assumed []string // what of its limits nothing gave
 }
@@ -119,7 +123,10 @@ type File struct {
 	// is without power.
 	EStopPowersOff, LostLinkPowersOff bool
 	Joints                            []Joint  // by active joint of the model
-	Outputs                           []Output // by actuator of the model
+	Outputs                           []Output // by actuator of the model that Tightened returns
+	// Absent are the actuators of the description that this robot hasn't: those of a robot
+	// on a servo bus.
+	Absent []string
 	// MinVoltage and MaxVoltage, V, are the supply of bus servos outside of which a motion
 	// ends with a fault; 0: whatever they themselves take.
 	MinVoltage, MaxVoltage float64
@@ -185,10 +192,15 @@ func (f *File) Limits(m *robot.Model) []robot.JointLimits {
 	return out
 }
 
-// Tightened returns the model with the file's limits: what is planned for, rehearsed
-// and run on this robot. It is refused where home, the gripper's ends or a switch lie
-// outside of them.
+// Tightened returns the model with the file's limits, and without the actuators that are
+// absent: what is planned for, rehearsed and run on this robot. It is refused where home,
+// the gripper's ends or a switch lie outside of the limits.
 func (f *File) Tightened(m *robot.Model) (*robot.Model, error) {
+	if len(f.Absent) > 0 {
+		has := *m
+		has.Actuators = nil // all of them; a file has outputs for each or for none
+		m = &has
+	}
 	out, err := m.Tighten(f.Limits(m))
 	if err != nil {
 		return nil, robot.Errf(robot.CodeInvalidArgument, f.Name, "%w", err)
@@ -236,6 +248,7 @@ func (f *File) Hash() (out [32]byte) {
 		e.float(j.TickMin, j.TickMax, j.TorqueLimit, j.MaxTemperature, j.MaxCurrent)
 		e.num(j.Offset)
 		e.str(j.Via)
+		e.num(j.ADCPin)
 		e.num(len(j.Points))
 		for _, p := range j.Points {
 			e.float(p.Position, p.Counts)

@@ -149,6 +149,9 @@ func FuzzParse(f *testing.F) {
 	data := string(example(f, "pantilt-servo2.toml"))
 	f.Add(data)
 	f.Add(string(example(f, "gantry-stepper3.toml")))
+	f.Add(string(example(f, "pantilt-dynamixel.toml")))
+	f.Add(string(example(f, "pantilt-firmata.toml")))
+	f.Add(strings.Replace(string(example(f, "pantilt-dynamixel.toml")), `"dynamixel"`, `"feetech"`, 1))
 	f.Add("[joint]\npan = {channel = 0}\n[[output]]\n")
 	f.Add("robot = \"pantilt\"\n\"joint\".'pan'.zero = nan")
 	f.Add("robot = 'pantilt'\ncalibrated = 2026-11-30\n[joint.\"a.b\"]\n")
@@ -158,24 +161,36 @@ func FuzzParse(f *testing.F) {
 			require.Contains(t, err.Error(), "x.toml")
 			return
 		}
-		channels := map[int]bool{}
+		type place struct {
+			via string
+			n   int
+		}
+		channels := map[place]bool{}
 		for i := range got.Joints {
 			j := &got.Joints[i]
-			require.False(t, channels[j.Channel])
-			channels[j.Channel] = true
+			require.False(t, channels[place{j.Via, j.Channel}])
+			channels[place{j.Via, j.Channel}] = true
 			l := m.Limits[i]
 			require.True(t, j.Lower >= l.Lower && j.Upper <= l.Upper && j.Lower < j.Upper)
 			require.True(t, j.Velocity > 0 && j.Velocity <= l.Velocity && j.Acceleration <= l.Acceleration && j.Jerk <= l.Jerk)
 			require.True(t, j.Scale > 0 && j.Direction*j.Direction == 1)
 			for _, q := range []float64{j.Lower, j.Upper} {
-				require.True(t, j.Kind == hardware.Stepper || j.Units(q) >= j.PulseMin && j.Units(q) <= j.PulseMax)
+				switch j.Kind {
+				case hardware.Servo:
+					require.True(t, j.Units(q) >= j.PulseMin && j.Units(q) <= j.PulseMax)
+				case hardware.BusServo:
+					require.True(t, j.Units(q) >= j.TickMin && j.Units(q) <= j.TickMax && j.TickMin >= 0 && j.TickMax <= 4095)
+				}
 				require.False(t, math.IsNaN(j.Units(q)) || math.IsInf(j.Units(q), 0))
 			}
 		}
 		for _, o := range got.Outputs {
-			require.False(t, channels[o.Channel])
-			channels[o.Channel] = true
+			require.False(t, channels[place{o.Via, o.Channel}])
+			channels[place{o.Via, o.Channel}] = true
 		}
+		again, err := hardware.Parse("x.toml", hardware.Format(got, data), m, noon)
+		require.NoError(t, err)
+		require.Equal(t, got, again)
 		require.False(t, got.Calibrated.After(noon))
 		_, _ = got.Tightened(m) // home may lie outside
 	})

@@ -28,6 +28,10 @@ type rawFile struct {
 	RecalibrateDays   value               `toml:"recalibrate_after_days"`
 	EStopPowersOff    value               `toml:"estop_powers_off"`
 	LostLinkPowersOff value               `toml:"lost_link_powers_off"`
+	MinVoltage        value               `toml:"min_voltage"`
+	MaxVoltage        value               `toml:"max_voltage"`
+	Adaptor           value               `toml:"adaptor"`
+	Chips             map[string]rawChip  `toml:"chip"`
 	Joints            map[string]rawJoint `toml:"joint"`
 	Outputs           map[string]rawOut   `toml:"output"`
 }
@@ -47,22 +51,31 @@ type rawJoint struct {
 	PulseMax     value `toml:"pulse_max"`
 	Feedback     value `toml:"feedback"`
 	ADC          value `toml:"adc"`
+
+	TickMin        value `toml:"tick_min"`
+	TickMax        value `toml:"tick_max"`
+	Offset         value `toml:"offset"`
+	TorqueLimit    value `toml:"torque_limit"`
+	MaxTemperature value `toml:"max_temperature"`
+	MaxCurrent     value `toml:"max_current"`
+
+	Via    value `toml:"via"`
+	ADCPin value `toml:"adc_pin"`
 }
 
 type rawOut struct {
 	Channel value `toml:"channel"`
 	Scale   value `toml:"scale"`
+	Via     value `toml:"via"`
+	PWM     value `toml:"pwm"`
 }
 
-// The keys, spelled exactly: TOML's decoder doesn't tell upper case from lower.
-var (
-	fileKeys  = []string{"robot", "driver", "calibrated", "baud", "recalibrate_after_days", "estop_powers_off", "lost_link_powers_off", "joint", "output"}
-	jointKeys = []string{
-		"channel", "kind", "direction", "zero", "scale", "lower", "upper", "velocity", "acceleration", "jerk",
-		"pulse_min", "pulse_max", "feedback", "adc",
-	}
-	outputKeys = []string{"channel", "scale"}
-)
+type rawChip struct {
+	Kind      value `toml:"kind"`
+	Bus       value `toml:"bus"`
+	Address   value `toml:"address"`
+	Frequency value `toml:"frequency"`
+}
 
 // value is a value of any type; the zero value is one that isn't there.
 type value struct{ v any }
@@ -102,8 +115,9 @@ func Parse(name string, data []byte, m *robot.Model, now time.Time) (*File, erro
 // known refuses the first key that isn't one of the file's, spelled exactly, and the
 // first that isn't a table where one belongs.
 func (p *parser) known(meta toml.MetaData) error {
-	for _, k := range meta.Keys() {
-		name, group := strings.Join(k, "."), k[0] == "joint" || k[0] == "output"
+	p.keys = meta.Keys()
+	for _, k := range p.keys {
+		name, group := strings.Join(k, "."), k[0] == "joint" || k[0] == "output" || k[0] == "chip"
 		var of []string
 		switch {
 		case group && len(k) <= 2:
@@ -112,11 +126,9 @@ func (p *parser) known(meta toml.MetaData) error {
 			}
 			continue
 		case len(k) == 1:
-			of = fileKeys
-		case len(k) == 3 && k[0] == "joint":
-			of = jointKeys
-		case len(k) == 3 && k[0] == "output":
-			of = outputKeys
+			of = namesOf(fileKeys)
+		case len(k) == 3 && group:
+			of = namesOf(keysOf(k[0]))
 		}
 		if !slices.Contains(of, k[len(k)-1]) {
 			return p.bad(name, "is not a key of a robot's file%s", choose(of))
@@ -138,7 +150,13 @@ type parser struct {
 	m     *robot.Model
 	now   time.Time
 	lines lines
-	taken map[int]string // the key that has a channel
+	keys  []toml.Key // in the file's order
+
+	driver   *driver
+	computer bool               // the pins are a computer's own
+	freq     map[string]float64 // Hz, of each chip by name
+	taken    map[place]string   // the key that has a channel
+	pins     map[int]string     // the key that has a converter's pin
 }
 
 func where(name string, line int) string {
@@ -276,4 +294,23 @@ func extra[T any](all map[string]T, names []string, why func(name string) error)
 		return nil
 	}
 	return why(slices.Min(left))
+}
+
+// DriverOf reads which driver a file is for, and nothing else: a file of another driver
+// than the one that was asked for has other keys, and that it is another is what is wrong
+// with it. "" is a file that doesn't say, which Parse refuses.
+func DriverOf(name string, data []byte) (string, error) {
+	if len(data) > MaxBytes {
+		return "", robot.LimitErr(robot.CodeInvalidArgument, name, float64(len(data)), MaxBytes, "bytes", "the file is too long")
+	}
+	var raw struct {
+		Driver value `toml:"driver"`
+	}
+	_, err := toml.NewDecoder(bytes.NewReader(data)).Decode(&raw)
+	var bad toml.ParseError
+	if errors.As(err, &bad) {
+		return "", robot.Errf(robot.CodeInvalidArgument, where(name, bad.Position.Line), "%s", bad.Message)
+	}
+	s, _ := raw.Driver.v.(string)
+	return s, nil
 }
