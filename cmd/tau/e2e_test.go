@@ -119,9 +119,11 @@ func launch(t *testing.T, env []string, args ...string) *proc {
 	t.Helper()
 	p := &proc{t: t, cmd: exec.CommandContext(context.Background(), binary, args...), stdout: newTap(), stderr: newTap(), ended: make(chan struct{})}
 	p.cmd.Env = environment(env...)
-	var err error
-	p.stdin, err = p.cmd.StdinPipe()
+	// A pipe of our own: one of exec's is closed by Wait, and with that as soon as the
+	// program has ended, which may be before a test has written or closed it.
+	in, stdin, err := os.Pipe()
 	require.NoError(t, err)
+	p.cmd.Stdin, p.stdin = in, stdin
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	p.out, p.cmd.Stdout = r, w
@@ -129,6 +131,7 @@ func launch(t *testing.T, env []string, args ...string) *proc {
 	require.NoError(t, err)
 	p.cmd.Stderr = ew
 	require.NoError(t, p.cmd.Start())
+	require.NoError(t, in.Close())
 	require.NoError(t, w.Close())
 	require.NoError(t, ew.Close())
 	p.readers.Go(func() { _, _ = io.Copy(p.stderr, er); p.stderr.end(); _ = er.Close() })
@@ -142,6 +145,7 @@ func launch(t *testing.T, env []string, args ...string) *proc {
 		_ = p.cmd.Process.Kill()
 		<-p.ended
 		p.readers.Wait()
+		_ = stdin.Close() // where the test hasn't
 		_ = r.Close()
 	})
 	return p
