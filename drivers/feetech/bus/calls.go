@@ -59,10 +59,11 @@ func (b *Bus) Write(id byte, addr uint16, data []byte) (status byte, err error) 
 }
 
 // Reboot restarts a servo: it loses what isn't kept, torque included, and is away for a
-// moment. Once, like a Write.
+// moment (a Feetech servo for nearly a second). Once, like a Write; Feetech's servos don't
+// answer it.
 func (b *Bus) Reboot(id byte) (status byte, err error) {
 	i := Instruction{Op: Reboot, ID: id}
-	if id == Broadcast || b.o.Unacknowledged {
+	if id == Broadcast || b.o.Unacknowledged || !b.codec.AnswersReboot() {
 		return 0, b.tell(i)
 	}
 	return b.ask(i, nil, 1, 0)

@@ -36,8 +36,8 @@ func (o Op) String() string {
 	return "no instruction"
 }
 
-// Broadcast is the ID that every servo listens to and none answers, other than a Ping of
-// protocol 2.0 and a SyncRead's servos, each in its turn.
+// Broadcast is the ID that every servo listens to and none answers, but for a SyncRead's
+// servos, each in its turn, and for a Ping: Feetech's servos answer that all at once.
 const Broadcast = 0xFE
 
 // Instruction is a packet from the host.
@@ -126,6 +126,8 @@ type Codec interface {
 	Little() bool
 	// PingParams is how many parameters a servo answers a Ping with.
 	PingParams() int
+	// AnswersReboot says whether a servo answers a Reboot before it restarts.
+	AnswersReboot() bool
 	// Refused says why a servo that answers with this error byte hasn't done what it
 	// was told; "" where it has, whatever else the byte complains of.
 	Refused(status byte) string

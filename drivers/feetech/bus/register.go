@@ -12,7 +12,7 @@ type Sign uint8
 // The ways.
 const (
 	Unsigned   Sign = iota
-	Magnitude       // one bit is the sign, those below it the absolute value
+	Magnitude       // one bit is the sign, the others are the absolute value
 	Complement      // two's complement of the whole register
 )
 
@@ -65,7 +65,8 @@ func (r Register) Append(dst []byte, v int64) ([]byte, error) {
 }
 
 // Value reads the register from the beginning of b; ok is false where b is too short. With
-// Magnitude, bits above the sign bit aren't the value's and are ignored; minus zero is 0.
+// Magnitude, bits above the sign bit go on with the value, as newer servos have it: what
+// lies beyond Range is read as what it is. Minus zero is 0.
 func (r Register) Value(b []byte) (v int64, ok bool) {
 	if len(b) < r.Size {
 		return 0, false
@@ -76,7 +77,7 @@ func (r Register) Value(b []byte) (v int64, ok bool) {
 	}
 	switch r.Sign {
 	case Magnitude:
-		v = int64(raw & (1<<r.Bit - 1))
+		v = int64(raw>>(r.Bit+1)<<r.Bit | raw&(1<<r.Bit-1))
 		if raw>>r.Bit&1 == 1 {
 			v = -v
 		}

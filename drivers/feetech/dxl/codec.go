@@ -56,6 +56,9 @@ func (*Codec) StatusSize(params int) int { return bodyStart + minStatus + params
 // PingParams implements bus.Codec: the model's number and the version of its firmware.
 func (*Codec) PingParams() int { return 3 }
 
+// AnswersReboot implements bus.Codec.
+func (*Codec) AnswersReboot() bool { return true }
+
 // Refused implements bus.Codec.
 func (*Codec) Refused(status byte) string {
 	switch n := status &^ alert; n {

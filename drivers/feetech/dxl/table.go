@@ -2,7 +2,11 @@ package dxl
 
 import "github.com/tau-robot/tau/drivers/feetech/bus"
 
-// The memory of the X series. Units: a tick is 1/4096 turn; a velocity is in 0.229 turns
+// The memory of the X series, from the maker's own tables (the .model files of
+// dynamixel-sdk 4.1.0, of which those of XL430, XC430, XM430, XM540, XH430, XH540 and XL330
+// agree on every address below that they have; emanual.robotis.com/docs/en/dxl/x).
+//
+// Units: a tick is 1/4096 turn; a velocity is in 0.229 turns
 // a minute, an acceleration in 214.577 turns/min², a PWM in 1/885 of the largest, a
 // voltage in 0.1 V, a temperature in °C; a current is in 2.69 mA (XM, XH) or 1 mA (XC,
 // XL330), and an XL430 has at that place a load in 1/1000.

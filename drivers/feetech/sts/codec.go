@@ -7,7 +7,8 @@ import (
 	"github.com/tau-robot/tau/robot"
 )
 
-// The instructions' bytes, of the maker's protocol manual and SDK (scservo_sdk).
+// The instructions' bytes, of the maker's description of the protocol ("SCS communication
+// protocol", doc.feetech.cn, FT-SCS-Protocol-41ad23fe8a244712ba160b93), section 4.
 const (
 	instPing      = 0x01
 	instRead      = 0x02
@@ -51,6 +52,9 @@ func (*Codec) StatusSize(params int) int { return headLen + minLength + params }
 
 // PingParams implements bus.Codec.
 func (*Codec) PingParams() int { return 0 }
+
+// AnswersReboot implements bus.Codec: the servo is gone at once.
+func (*Codec) AnswersReboot() bool { return false }
 
 // Refused implements bus.Codec: the error byte is the servo's condition, and says
 // nothing of the instruction.

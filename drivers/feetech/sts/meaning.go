@@ -7,12 +7,21 @@ const (
 	// LevelQuiet: only Ping and Read are answered; LevelAll: also Write.
 	LevelQuiet, LevelAll = 0, 1
 	ModePosition         = 0
-	TorqueOff, TorqueOn  = 0, 1
+	// TorqueCalibrate, written to TorqueEnable, makes the present position 2048 (it writes
+	// HomingOffset) and is here to be kept from being sent.
+	TorqueOff, TorqueOn, TorqueDamping, TorqueCalibrate = 0, 1, 2, 128
 	// Kept is the first address that isn't kept without power: bus.Options.KeptBelow.
 	Kept = 40
 	// TicksPerTurn of an STS3215's encoder, and ModelSTS3215 its Model register.
 	TicksPerTurn = 4096
 	ModelSTS3215 = 777
+)
+
+// Bits of Phase that change what other registers mean.
+const (
+	PhaseTickSpeed = 1 << 2 // speeds are in ticks/s, else in 50 of them
+	PhaseZeroFast  = 1 << 3 // a GoalSpeed of 0 is the fastest, else a stop
+	PhaseManyTurns = 1 << 4 // positions go on beyond a turn
 )
 
 // The bits of a packet's error byte, of ServoStatus and of UnloadCondition.
@@ -24,9 +33,10 @@ const (
 	Overload    = 1 << 5
 )
 
-// Bauds are the rates that servos of this series can be set to, the likeliest first.
+// Bauds are the rates of the BaudRate register's values from 0 on; 0 is how an STS servo
+// comes, 4 an SMS.
 func Bauds() []int {
-	return []int{1_000_000, 500_000, 250_000, 128_000, 115_200, 57_600, 38_400, 19_200}
+	return []int{1_000_000, 500_000, 250_000, 128_000, 115_200, 76_800, 57_600, 38_400}
 }
 
 // Baud returns the rate of a BaudRate register's value; 0: none has it.
@@ -42,10 +52,10 @@ func Registers() []bus.Register {
 	return []bus.Register{
 		FirmwareMajor, FirmwareMinor, Model, ID, BaudRate, ReturnDelay, StatusLevel, MinPosition, MaxPosition,
 		MaxTemperature, MaxVoltage, MinVoltage, MaxTorque, Phase, UnloadCondition, LEDCondition,
-		PositionP, PositionD, PositionI, MinStartForce, DeadZoneCW, DeadZoneCCW, ProtectionCurrent,
+		PositionP, PositionD, PositionI, MinStartForce, IntegralLimit, DeadZoneCW, DeadZoneCCW, ProtectionCurrent,
 		AngularResolution, HomingOffset, Mode, ProtectiveTorque, ProtectionTime, OverloadTorque,
 		SpeedP, OverCurrentTime, SpeedI, TorqueEnable, Acceleration, GoalPosition, GoalTime, GoalSpeed,
 		TorqueLimit, Lock, PresentPosition, PresentSpeed, PresentLoad, PresentVoltage, PresentTemperature,
-		ServoStatus, Moving, PresentCurrent,
+		Waiting, ServoStatus, Moving, PresentGoal, PresentCurrent,
 	}
 }
