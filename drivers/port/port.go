@@ -52,6 +52,8 @@ type Port struct {
 	gone  chan struct{} // closed by Close
 	lost  atomic.Pointer[robot.Error]
 
+	arrivals *arrivals
+
 	mu   sync.Mutex
 	free time.Time // when the line will have sent what it was given
 
@@ -91,9 +93,13 @@ func open(ctx context.Context, o Options, expect identity) (*Port, error) {
 	if err := setUp(ctx, f, o, where); err != nil {
 		return nil, errors.Join(err, release(f), f.Close())
 	}
+	a, err := newArrivals(f)
+	if err != nil {
+		return nil, errors.Join(cantOpen(o.Path, where, err), release(f), f.Close())
+	}
 	p := &Port{
 		opts: o, where: where, file: f, id: id,
-		turn: make(chan struct{}, 1), gone: make(chan struct{}),
+		turn: make(chan struct{}, 1), gone: make(chan struct{}), arrivals: a,
 	}
 	return p, nil
 }
