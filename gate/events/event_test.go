@@ -113,7 +113,7 @@ func TestG50_ManyWritersOneChain(t *testing.T) {
 		})
 	}
 	path := Path(dir, session)
-	require.Eventually(t, func() bool { _, err := os.Stat(path); return err == nil }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(path); return err == nil }, time.Minute, time.Millisecond)
 	for range 30 { // what is being written is never taken for damage
 		r, err := Verify(path, KeyPath(dir))
 		require.NoError(t, err)

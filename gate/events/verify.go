@@ -8,17 +8,27 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // maxRounds bounds how often Verify catches up with a writer at work.
 const maxRounds = 50
+
+// A writer may lose the processor with half a line or half a head written. Before such a
+// half counts as damage it is looked at stillRounds times, stillPause apart, in case it
+// grows.
+const (
+	stillRounds = 20
+	stillPause  = 5 * time.Millisecond
+)
 
 // Verify reads the whole log at path and finds every byte that was changed, taken
 // out or put in, and every line that was dropped, doubled or moved; with the head
 // beside it and the key, also at its end, and the very line where an edit and all
 // behind it were hashed again. Without one of them the tail is unproven (keyPath
 // "": no key). The log may be in use: then it is proven up to the line that the
-// head had last. The error is for files that can't be read; what is found is in
+// head had last. An end that isn't whole is looked at for a tenth of a second, in case
+// it is being written. The error is for files that can't be read; what is found is in
 // the report.
 func Verify(path, keyPath string) (Report, error) {
 	r := Report{Path: path, Tail: TailUnproven}
@@ -34,7 +44,7 @@ func Verify(path, keyPath string) (Report, error) {
 		return r, fmt.Errorf("events: %w", err)
 	}
 	defer func() { _ = f.Close() }() // read only
-	v := &verifier{r: &r, log: f, seal: newSealer(key)}
+	v := &verifier{r: &r, log: f, seal: newSealer(key), pause: func() { time.Sleep(stillPause) }}
 	if key != nil {
 		headPath := filepath.Join(filepath.Dir(path), headName)
 		v.readHead = func() ([]byte, error) { return os.ReadFile(headPath) }
@@ -59,6 +69,7 @@ type verifier struct {
 	log      io.ReaderAt
 	seal     *sealer
 	readHead func() ([]byte, error) // nil: no key, so no head
+	pause    func()                 // lets a writer go on; nil: nobody writes
 
 	offset   int64  // of what isn't read yet
 	seq      uint64 // of the last line that has one
@@ -78,8 +89,8 @@ func (v *verifier) run() error {
 		return v.finishWithoutHead("")
 	}
 	var last head
-	lastOffset := int64(-1)
-	for round := 0; ; round++ {
+	lastOffset, lastLeft := int64(-1), 0
+	for round, still := 0, 0; ; round++ {
 		h, torn, wrong, err := v.head()
 		if errors.Is(err, fs.ErrNotExist) {
 			return v.finishWithoutHead("the head isn't there")
@@ -95,12 +106,21 @@ func (v *verifier) run() error {
 			v.finishWithBadHead(wrong)
 			return nil
 		}
+		if h != last || v.offset != lastOffset || v.left != lastLeft {
+			still = -1
+		}
+		still++
 		atHead := v.left == 0 && v.seq == h.count && !torn
-		if atHead || !v.r.OK() || round == maxRounds || (h == last && v.offset == lastOffset) {
+		half := torn || v.left > 0 && v.seq >= h.count // what a writer at work may leave for a moment
+		stands := still > 0 && (!half || v.pause == nil || still > stillRounds)
+		if atHead || !v.r.OK() || round == maxRounds || stands {
 			v.judge(h, torn, round == maxRounds)
 			return nil
 		}
-		last, lastOffset = h, v.offset
+		if half && still > 0 {
+			v.pause()
+		}
+		last, lastOffset, lastLeft = h, v.offset, v.left
 	}
 }
 
@@ -205,6 +225,12 @@ func (v *verifier) first(line []byte) (wrong string) {
 func (v *verifier) finishWithoutHead(why string) error {
 	if err := v.scan(); err != nil {
 		return err
+	}
+	for n := 0; n < stillRounds && v.left > 0 && v.r.OK() && v.pause != nil; n++ {
+		v.pause()
+		if err := v.scan(); err != nil {
+			return err
+		}
 	}
 	if v.left > 0 {
 		v.r.fault(v.r.Lines+1, "%d bytes follow the last newline", v.left)

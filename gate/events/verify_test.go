@@ -238,6 +238,50 @@ func TestG51_VerifyAfterACrash(t *testing.T) {
 	require.Contains(t, r.Faults[0].Text, "the next start sets them aside")
 }
 
+// A writer that has lost the processor in the middle of a line, or of its head, is at
+// work and no damage; what stays half is damage all the same.
+func TestG51_AWriterThatIsHalfWayIsNoDamage(t *testing.T) {
+	long, short := newSampleBoth(t, 6)
+	halfHead := append(long.head[:40:40], short.head[40:]...) // the record of line 6 stands first
+	for name, keyed := range map[string]bool{"with its head": true, "without a key": false} {
+		look := func(goesOn bool) (r Report, pauses int) {
+			log, head := long.log[:len(long.log)-9], short.head
+			r = Report{Path: logName, Tail: TailUnproven}
+			v := &verifier{r: &r, log: readerAt(func() []byte { return log }), seal: newSealer(nil)}
+			if keyed {
+				v.seal, v.readHead = newSealer(long.key), func() ([]byte, error) { return head, nil }
+			}
+			v.pause = func() {
+				pauses++
+				switch {
+				case goesOn && pauses == 3:
+					log = long.log[:len(long.log)-1]
+				case goesOn && pauses == stillRounds:
+					log, head = long.log, halfHead
+				case goesOn && pauses == stillRounds+3:
+					head = long.head
+				}
+			}
+			require.NoError(t, v.run(), name)
+			return r, pauses
+		}
+		r, pauses := look(false)
+		require.Equal(t, 6, r.Faults[0].Line, name)
+		require.Contains(t, r.Faults[0].Text, "newline", name)
+		require.Equal(t, stillRounds, pauses, name)
+		r, _ = look(true)
+		require.True(t, r.OK(), "%s: %s", name, r.String())
+		require.Equal(t, 6, r.Lines, name)
+		require.Equal(t, keyed, r.Tail == TailProven, name)
+		require.Empty(t, r.Notes, name)
+	}
+}
+
+// readerAt reads what the function returns at that moment.
+type readerAt func() []byte
+
+func (f readerAt) ReadAt(p []byte, at int64) (int, error) { return bytes.NewReader(f()).ReadAt(p, at) }
+
 // newSampleBoth returns a log of n events and the same log one event before.
 func newSampleBoth(t testing.TB, n int) (long, short sample) {
 	dir := t.TempDir()
