@@ -138,10 +138,11 @@ func (s *Server) serveVerb(c *net.UnixConn, req Request) bool {
 		var end context.CancelFunc
 		ctx, end = context.WithTimeoutCause(ctx, verbTimeout, gate.Errf(gate.CodeInternal, req.Verb, "it took longer than %s", verbTimeout))
 		defer end()
-		// It keeps no descriptor until then that somebody else has been let in for.
+		// It keeps no descriptor until then that somebody else has been let in for. First
+		// it is closed, so that it isn't told a reply of a verb that was given up.
 		s.peers.busy(c, func() {
-			cancel(errors.New("the peer has made room"))
 			_ = c.Close()
+			cancel(errors.New("the peer has made room"))
 		})
 	}
 	said := errors.New("the peer takes no replies")
