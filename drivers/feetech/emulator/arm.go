@@ -23,3 +23,12 @@ type Sense struct {
 	Velocity float64 // rad/s
 	Load     float64 // of the largest torque, -1 to 1
 }
+
+// Hands are what an Arm has that can also be held and moved from outside: a Bus needs
+// them for Hold and ByHand.
+type Hands interface {
+	// Hold blocks a joint where it is, whatever drives it, or lets go of it.
+	Hold(joint int, held bool)
+	// Place moves a joint to a position of its servo's shaft, rad, and leaves it at rest.
+	Place(joint int, rad float64)
+}

@@ -1,0 +1,104 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+)
+
+// tick is how often a served bus moves its arm on though nobody asks.
+const tick = 20 * time.Millisecond
+
+// Serve puts the bus behind rw, which is the host's end: what comes out of it are the
+// host's bytes, and the servos' answers go in, at the times of the wire or a little later,
+// by the wall clock. rate, where it isn't nil, is asked for the rate that the host is set
+// to whenever it sends; 0 means that it can't be told, and is that of the servos.
+//
+// A host that doesn't read holds nothing up: what it has no room for is dropped and
+// counted. Serve owns rw, and returns nil once ctx has ended, or the error of rw, in both
+// cases with rw closed and everything of its own ended. BUSY: the bus has a link.
+func (b *Bus) Serve(ctx context.Context, rw io.ReadWriteCloser, rate func() int) error {
+	l, err := b.Dial()
+	if err != nil {
+		return errors.Join(err, rw.Close())
+	}
+	b.at(func(time.Duration) { b.live = true })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 2)
+	var all sync.WaitGroup
+	all.Go(func() { ended <- b.listen(l, rw, rate) })
+	all.Go(func() { ended <- answer(l, rw) })
+	all.Go(func() { b.passTime(ctx) })
+	select {
+	case <-ctx.Done():
+	case err = <-ended:
+	}
+	cancel()
+	closed := rw.Close()
+	err = errors.Join(err, l.Close())
+	all.Wait()
+	if err == nil {
+		return closed
+	}
+	return err
+}
+
+// listen hands on what the host sends.
+func (b *Bus) listen(l *Link, r io.Reader, rate func() int) error {
+	buf := make([]byte, 512)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if err := b.adopt(l, rate); err != nil {
+				return err
+			}
+			if _, err := l.Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// adopt makes the host's rate the link's.
+func (b *Bus) adopt(l *Link, rate func() int) error {
+	if rate == nil {
+		return nil
+	}
+	if baud := rate(); baud > 0 {
+		return l.SetBaud(baud)
+	}
+	return nil
+}
+
+// answer hands the host what the servos say.
+func answer(l *Link, w io.Writer) error {
+	buf := make([]byte, 512)
+	for {
+		n, err := l.Read(buf)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(buf[:n]); err != nil {
+			return err
+		}
+	}
+}
+
+func (b *Bus) passTime(ctx context.Context) {
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			b.at(nil)
+		}
+	}
+}
