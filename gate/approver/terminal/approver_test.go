@@ -197,24 +197,26 @@ func TestCase59_TimeoutIsRecordedAsTimeout(t *testing.T) {
 }
 
 func TestG30_WithdrawnQuestionSaysSo(t *testing.T) {
-	con := &console{}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	time.AfterFunc(time.Millisecond, func() { cancel(errors.New("stop\x1b[2J")) })
-	w, err := terminal.New(con, words.English).Decide(ctx, gate.Request{})
-	d, r := w.Decision, w.Reason
-	require.NoError(t, err)
-	require.Equal(t, gate.Rejected, d)
-	require.Equal(t, terminal.ReasonWithdrawn, r)
-	require.Equal(t, []string{`  (this question is closed, nothing was approved: withdrawn: stop\u{1b}[2J)`}, con.notes)
-
-	// An answer that is there together with the end doesn't approve.
-	for range 50 {
-		con = &console{answer: []terminal.Answer{typed("y", time.Second)}}
+	synctest.Test(t, func(t *testing.T) {
+		con := &console{}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Millisecond, func() { cancel(errors.New("stop\x1b[2J")) }) // of the bubble's time: the card is there
 		w, err := terminal.New(con, words.English).Decide(ctx, gate.Request{})
-		d = w.Decision
+		d, r := w.Decision, w.Reason
 		require.NoError(t, err)
 		require.Equal(t, gate.Rejected, d)
-	}
+		require.Equal(t, terminal.ReasonWithdrawn, r)
+		require.Equal(t, []string{`  (this question is closed, nothing was approved: withdrawn: stop\u{1b}[2J)`}, con.notes)
+
+		// An answer that is there together with the end doesn't approve.
+		for range 50 {
+			con = &console{answer: []terminal.Answer{typed("y", time.Second)}}
+			w, err := terminal.New(con, words.English).Decide(ctx, gate.Request{})
+			d = w.Decision
+			require.NoError(t, err)
+			require.Equal(t, gate.Rejected, d)
+		}
+	})
 }
 
 func TestG11_SecondQuestionWaits(t *testing.T) {
