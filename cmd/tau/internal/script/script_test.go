@@ -222,7 +222,7 @@ func TestG6_AStopActsWhenItIsReadAndNothingReadBeforeItBegins(t *testing.T) {
 		select {
 		case sum := <-done:
 			require.Equal(t, Summary{Calls: 5, NotOK: 2}, sum)
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%q did not stop the running move", stop)
 		}
 		as := answers(t, out.Bytes())
