@@ -1,0 +1,305 @@
+package gobot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"gobot.io/x/gobot/v2/platforms/firmata/client"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+// The times of an exchange with a board.
+const (
+	// answerWithin is how long a board may take to answer: two milliseconds of the line,
+	// what it does beside (19 ms of analogue inputs at most), and a machine that is busy.
+	answerWithin = 250 * time.Millisecond
+	// askAgain is how often a board that has said nothing yet is asked for its version:
+	// what comes while its boot loader runs is lost.
+	askAgain = 250 * time.Millisecond
+)
+
+// input is the newest value of an analogue input.
+type input struct {
+	counts int
+	at     time.Time // zero: none was ever heard
+}
+
+// state is what a board says of a pin.
+type state struct {
+	mode  int
+	value int // what the pin was set to last: µs, a duty, 0 or 1
+}
+
+// i2cRead is a read on the I2C bus that is under way.
+type i2cRead struct {
+	address, count int
+	data           []byte
+	failed         error
+	done           bool
+}
+
+// board is one connection to an Arduino with StandardFirmata, by way of the library's
+// client. It belongs to one goroutine but for Close, and is never connected twice.
+type board struct {
+	t   *transport
+	c   *client.Client
+	on  *events
+	log *slog.Logger
+
+	pins     []pin
+	channels map[int]int // pin by analogue channel
+	firmware string      // and its version, as it names itself
+	analog   map[int]input
+
+	connecting         bool
+	asked              [2]bool // capabilities, mapping
+	versions           int     // heard
+	stateOf            int     // the pin whose state was asked for, -1: none
+	state              state   // what was answered
+	reading            *i2cRead
+	restarted          bool
+	said               string // the last text of the board's
+	texts, unexpected  int
+	reportedUnexpected int
+}
+
+// pin is what a pin of a board can do.
+type pin struct{ modes uint64 } // a bit for each mode
+
+func (p pin) can(mode int) bool { return p.modes>>mode&1 == 1 }
+
+// newBoard takes the port over. permit says what may be sent. Nothing has been sent yet.
+func newBoard(p Port, permit func([]byte) verdict, log *slog.Logger) *board {
+	b := &board{
+		on: newEvents(), log: log, analog: map[int]input{}, stateOf: -1,
+	}
+	b.t = newTransport(p, func(f []byte) verdict {
+		b.asked[0] = b.asked[0] || bytes.Equal(f, capabilitiesFrame)
+		b.asked[1] = b.asked[1] || bytes.Equal(f, mappingFrame)
+		return permit(f)
+	})
+	b.c = newClient(b.on)
+	_ = b.on.On("Error", func(any) {
+		// Only a closed transport fails. Without this the library would ask it again for ever.
+		_ = b.c.Disconnect()
+	})
+	_ = b.on.On("ProtocolVersion", func(any) { b.versions++ })
+	_ = b.on.On("StringData", func(s any) { b.text(s) })
+	return b
+}
+
+// newClient makes the library's client without the goroutine that its constructor starts
+// and nothing ends.
+func newClient(on *events) *client.Client {
+	c := &client.Client{Eventer: on, ConnectTimeout: time.Hour} // it is ended by closing the transport
+	func() {
+		// Disconnect first notes that the client isn't connected, without which no other
+		// method works, and then panics, having no connection to close.
+		defer func() { _ = recover() }()
+		_ = c.Disconnect()
+	}()
+	return c
+}
+
+// connect greets the board and learns what its pins can do. After an error the board is
+// closed.
+func (b *board) connect(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			if closing := b.Close(); closing != nil {
+				err = errors.Join(err, closing)
+			}
+		}
+	}()
+	b.connecting = true
+	done := make(chan error, 1)
+	go func() {
+		err := b.c.Connect(b.t)
+		if err != nil {
+			_ = b.t.Close() // nobody reads any more
+		}
+		done <- err
+	}()
+	defer func() {
+		if err != nil {
+			_ = b.t.Close()
+			<-done
+		}
+	}()
+	again := time.NewTicker(askAgain)
+	defer again.Stop()
+	for {
+		for _, m := range b.t.take() {
+			b.hear(m)
+		}
+		select {
+		case err := <-done:
+			done <- nil
+			if first := b.t.failed(); first != nil {
+				return first
+			}
+			if err != nil {
+				return robot.Errf(robot.CodeInternal, "firmata", "the library doesn't connect: %w", err)
+			}
+			b.connecting = false
+			return nil
+		case <-b.t.arrived:
+		case <-b.t.lost:
+			return b.t.why()
+		case <-again.C:
+			if b.versions == 0 {
+				if _, err := b.t.send([]byte{protocolVersion}); err != nil {
+					return err
+				}
+			}
+		case <-ctx.Done():
+			return b.silent(ctx)
+		}
+	}
+}
+
+// silent says how far a board got that didn't become connected in time.
+func (b *board) silent(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return robot.Errf(robot.CodeCancelled, "firmata", "not connected: %w", context.Cause(ctx))
+	}
+	bad, _ := b.t.counts()
+	switch {
+	case b.versions == 0 && bad > 0:
+		return robot.Errf(robot.CodeLinkTimeout, "firmata", "the board says what isn't Firmata (%d bytes): is StandardFirmata on it, and is the baud rate in the robot's file its own (57600)?", bad)
+	case b.versions == 0:
+		return robot.Errf(robot.CodeLinkTimeout, "firmata", "the board doesn't answer: is StandardFirmata on it, and is the baud rate in the robot's file its own (57600)? A board that was cut off in the middle of a message answers once its reset button was pressed")
+	}
+	return robot.Errf(robot.CodeLinkTimeout, "firmata", "the board said its version and then not what its pins can do (%d messages were none of Firmata's answers): %s", b.unexpected, "flash StandardFirmata anew")
+}
+
+// Close ends the connection, and unblocks whoever waits for the board. It may be called
+// from any goroutine.
+func (b *board) Close() error { return b.t.Close() }
+
+// ask writes and waits until the board has answered, which done says. It is LINK_TIMEOUT
+// when it doesn't in time, and that is the end of the connection.
+//
+// Once it has asked it waits for the answer or for that time, whatever becomes of ctx: an
+// answer that nobody waited for would be taken for that to the next question.
+func (b *board) ask(ctx context.Context, what string, write func() error, done func() bool) error {
+	if ctx.Err() != nil {
+		return robot.Errf(robot.CodeCancelled, "firmata", "not asked for %s: %w", what, context.Cause(ctx))
+	}
+	if err := b.write(write); err != nil {
+		return err
+	}
+	timer := time.NewTimer(answerWithin)
+	defer timer.Stop()
+	for {
+		for _, m := range b.t.take() {
+			b.hear(m)
+		}
+		if err := b.t.failed(); err != nil {
+			return err
+		}
+		if done() {
+			return nil
+		}
+		select {
+		case <-b.t.arrived:
+		case <-b.t.lost:
+			return b.t.why()
+		case <-timer.C:
+			err := robot.LimitErr(robot.CodeLinkTimeout, "firmata", answerWithin.Seconds(), answerWithin.Seconds(), "s",
+				"the board didn't answer when it was asked for "+what+"; is it hung, or without power?")
+			b.t.fail(err)
+			return b.t.why()
+		}
+	}
+}
+
+// write has what f writes leave in one go.
+func (b *board) write(f func() error) error {
+	b.t.begin()
+	if err := f(); err != nil {
+		b.t.abandon()
+		if first := b.t.failed(); first != nil {
+			return first
+		}
+		return robot.Errf(robot.CodeInternal, "firmata", "the library refuses: %w", err)
+	}
+	return b.t.commit()
+}
+
+// beat asks for the protocol's version, which every board answers.
+func (b *board) beat(ctx context.Context) error {
+	before := b.versions
+	return b.ask(ctx, "its version", b.c.ProtocolVersionQuery, func() bool { return b.versions > before })
+}
+
+// pinState asks what a pin was told last.
+func (b *board) pinState(ctx context.Context, n int) (state, error) {
+	b.stateOf = n
+	answered := false
+	event := fmt.Sprintf("PinState%d", n)
+	_ = b.on.Once(event, func(any) { answered = true })
+	defer b.on.drop(event)
+	err := b.ask(ctx, fmt.Sprintf("pin %d's state", n), func() error { return b.c.PinStateQuery(n) }, func() bool { return answered })
+	b.stateOf = -1
+	return b.state, err
+}
+
+// readI2C reads count bytes of a device from one of its registers on.
+func (b *board) readI2C(ctx context.Context, address int, register byte, count int) ([]byte, error) {
+	r := &i2cRead{address: address, count: count}
+	b.reading = r
+	_ = b.on.Once("I2cReply", func(v any) {
+		if reply, ok := v.(client.I2cReply); ok && b.reading == r {
+			r.data, r.done = reply.Data, true
+		}
+	})
+	err := b.ask(ctx, fmt.Sprintf("%d bytes of the device at %#x", count, address), func() error {
+		if err := b.c.I2cWrite(address, []byte{register}); err != nil {
+			return err
+		}
+		return b.c.I2cRead(address, count)
+	}, func() bool { return r.done || r.failed != nil })
+	b.reading = nil
+	if err == nil {
+		err = r.failed
+	}
+	if err != nil {
+		b.on.drop("I2cReply")
+		return nil, err
+	}
+	return r.data, nil
+}
+
+// writeI2C writes bytes to a device from one of its registers on; whether there is one
+// is for a read to find out.
+func (b *board) writeI2C(address int, register byte, data ...byte) error {
+	return b.c.I2cWrite(address, append([]byte{register}, data...))
+}
+
+// text notes what a board says in words: always a complaint.
+func (b *board) text(v any) {
+	s, _ := v.(string)
+	b.said = fromFirmata(s)
+	b.texts++
+	b.log.Warn("the board complains", "text", b.said, "count", b.texts)
+}
+
+// fromFirmata joins a text's characters, each of which comes as two times seven bits,
+// without what a terminal would take for a command.
+func fromFirmata(s string) string {
+	out := make([]rune, 0, len(s)/2)
+	for i := 0; i+1 < len(s); i += 2 {
+		c := rune(word(s[i], s[i+1]))
+		if c < ' ' || c > '~' {
+			c = '?'
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}

@@ -1,0 +1,284 @@
+package gobot
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	lib "gobot.io/x/gobot/v2"
+	"gobot.io/x/gobot/v2/drivers/gpio"
+	"gobot.io/x/gobot/v2/drivers/i2c"
+
+	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/hardware"
+)
+
+// Pins are a computer's own: an adaptor of the library's, or part of one. What else it can
+// do is asked of it: lib.PWMPinnerProvider for servos, gpio.DigitalWriter and
+// gpio.PwmWriter for outputs, i2c.Connector for chips.
+type Pins interface {
+	Connect() error
+	Finalize() error
+}
+
+// servoPeriod is the time between two pulses of a servo at a computer's pin, ns.
+const servoPeriod = uint32(period)
+
+// computer is a rig of a computer's own pins.
+type computer struct {
+	pins    Pins
+	servos  []servo
+	outputs []output
+}
+
+// computer says how the pins are connected.
+func (o *Options) computer(made map[string]*chip) (time.Duration, func(context.Context) (rig, error), error) {
+	f := o.Hardware
+	for i := range f.Joints {
+		if j := &f.Joints[i]; j.Feedback != hardware.None {
+			return 0, nil, robot.Errf(robot.CodeNotSupported, j.Name, "a computer's own pins measure nothing; its feedback is %q", j.Feedback)
+		}
+	}
+	open := o.Pins
+	if open == nil {
+		if f.Adaptor != hardware.AdaptorRaspi {
+			return 0, nil, robot.Errf(robot.CodeNotSupported, f.Name, "there is no adaptor %q; there are %s and %s", f.Adaptor, hardware.AdaptorFirmata, hardware.AdaptorRaspi)
+		}
+		open = raspiPins
+	}
+	return period, func(ctx context.Context) (rig, error) {
+		p, err := open()
+		if err != nil {
+			return nil, err
+		}
+		c, err := connectComputer(ctx, p, f, made)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}, nil
+}
+
+// connectComputer connects the pins and holds the file against what they can do. It sets
+// none of them.
+func connectComputer(ctx context.Context, p Pins, f *hardware.File, made map[string]*chip) (_ *computer, err error) {
+	c := &computer{pins: p}
+	if err := p.Connect(); err != nil {
+		// Nothing of it may be open, and to finalize what was never connected is a panic
+		// with some adaptors.
+		return nil, robot.Errf(robot.CodeDisconnected, f.Adaptor, "its pins aren't to be had: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Finalize())
+		}
+	}()
+	buses := map[int]*wired{}
+	for i := range f.Chips {
+		hw := &f.Chips[i]
+		con, ok := p.(i2c.Connector)
+		if !ok {
+			return nil, robot.Errf(robot.CodeNotSupported, hw.Name, "%s offers no I2C", f.Adaptor)
+		}
+		if buses[hw.Bus] == nil {
+			buses[hw.Bus] = &wired{con: con, bus: hw.Bus, open: map[int]i2c.Connection{}}
+		}
+		if err := made[hw.Name].find(ctx, buses[hw.Bus]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range f.Joints {
+		j := &f.Joints[i]
+		if j.Via != "" {
+			ch := made[j.Via]
+			c.servos = append(c.servos, &chipServo{buses[ch.hw.Bus], ch, j.Channel, j.Name})
+			continue
+		}
+		from, ok := p.(lib.PWMPinnerProvider)
+		if !ok {
+			return nil, robot.Errf(robot.CodeNotSupported, j.Name, "%s offers no PWM whose pulses are given in ns; put the servo at a PCA9685 (via)", f.Adaptor)
+		}
+		pin, err := from.PWMPin(pwmName(j.Channel))
+		if err != nil {
+			return nil, robot.Errf(robot.CodeDisconnected, j.Name, "PWM %d isn't to be had: %w", j.Channel, err)
+		}
+		c.servos = append(c.servos, &pwmServo{pin, j.Name})
+	}
+	return c, c.wire(f, made, buses)
+}
+
+// pwmName is what the library calls a computer's PWM channel.
+func pwmName(channel int) string { return "pwm" + strconv.Itoa(channel) }
+
+// wire makes the outputs.
+func (c *computer) wire(f *hardware.File, made map[string]*chip, buses map[int]*wired) error {
+	for i := range f.Outputs {
+		o := &f.Outputs[i]
+		if o.Via != "" {
+			ch := made[o.Via]
+			c.outputs = append(c.outputs, &chipOutput{chipServo{buses[ch.hw.Bus], ch, o.Channel, o.Actuator}})
+			continue
+		}
+		if o.PWM {
+			w, ok := c.pins.(gpio.PwmWriter)
+			if !ok {
+				return robot.Errf(robot.CodeNotSupported, o.Actuator, "%s offers no PWM", f.Adaptor)
+			}
+			c.outputs = append(c.outputs, &written{maxDuty, func(v byte) error { return w.PwmWrite(pwmName(o.Channel), v) }, o.Actuator})
+			continue
+		}
+		w, ok := c.pins.(gpio.DigitalWriter)
+		if !ok {
+			return robot.Errf(robot.CodeNotSupported, o.Actuator, "%s offers no digital outputs", f.Adaptor)
+		}
+		c.outputs = append(c.outputs, &written{1, func(v byte) error { return w.DigitalWrite(strconv.Itoa(o.Channel), v) }, o.Actuator})
+	}
+	return nil
+}
+
+func (c *computer) servo(i int) servo                 { return c.servos[i] }
+func (c *computer) output(i int) output               { return c.outputs[i] }
+func (c *computer) batch(f func() error) error        { return f() }
+func (*computer) input(int) (counts int, _ time.Time) { return 0, time.Time{} }
+
+func (*computer) again(context.Context) (bool, error) { return false, nil }
+
+// Close gives the pins back.
+func (c *computer) Close() error { return c.pins.Finalize() }
+
+// pwmServo is a servo at a PWM pin of a computer.
+type pwmServo struct {
+	pin  lib.PWMPinner
+	name string
+}
+
+func ns(us float64) uint32 { return uint32(math.Round(us * 1000)) }
+
+func (*pwmServo) step(us float64) float64 { return float64(ns(us)) / 1000 }
+
+func (s *pwmServo) set(us float64) error { return s.failed(s.pin.SetDutyCycle(ns(us))) }
+
+func (s *pwmServo) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return robot.Errf(robot.CodeToolFailed, s.name, "its PWM pin: %w", err)
+}
+
+// attach sets period and pulse before the pin is enabled: the first pulse is the setpoint.
+func (s *pwmServo) attach(ctx context.Context, us float64) error {
+	on, err := s.pin.Enabled()
+	if err != nil {
+		return s.failed(err)
+	}
+	if p, err := s.pin.Period(); err != nil || p != servoPeriod {
+		// A pulse that is longer than the new period is refused, and so is one of 0 by
+		// nobody: it has none while it changes.
+		if err := errors.Join(s.pin.SetDutyCycle(0), s.pin.SetPeriod(servoPeriod)); err != nil {
+			return s.failed(err)
+		}
+	}
+	if err := s.set(us); err != nil {
+		return err
+	}
+	if !on {
+		if err := s.pin.SetEnabled(true); err != nil {
+			return s.failed(err)
+		}
+	}
+	powered, got, err := s.read(ctx)
+	if err == nil && (!powered || math.Abs(got-s.step(us)) > samePulse) {
+		err = robot.Errf(robot.CodeToolFailed, s.name, "its PWM pin says %g µs after it was enabled at %g µs", got, us)
+	}
+	return err
+}
+
+func (s *pwmServo) detach(context.Context) error {
+	if err := s.pin.SetEnabled(false); err != nil {
+		return s.failed(err)
+	}
+	on, err := s.pin.Enabled()
+	if err == nil && on {
+		return robot.Errf(robot.CodeToolFailed, s.name, "its PWM pin goes on after it was disabled")
+	}
+	return s.failed(err)
+}
+
+func (s *pwmServo) read(context.Context) (powered bool, us float64, err error) {
+	on, err := s.pin.Enabled()
+	if err != nil || !on {
+		return false, math.NaN(), s.failed(err)
+	}
+	p, err := s.pin.Period()
+	if err != nil {
+		return true, math.NaN(), s.failed(err)
+	}
+	duty, err := s.pin.DutyCycle()
+	if err != nil || duty == 0 || p != servoPeriod {
+		return duty != 0 || err != nil, math.NaN(), s.failed(err)
+	}
+	return true, float64(duty) / 1000, nil
+}
+
+// written is an output that the library writes and nobody can ask.
+type written struct {
+	top   float64
+	write func(byte) error
+	name  string
+}
+
+func (w *written) most() float64 { return w.top }
+
+func (w *written) set(_ context.Context, v float64) (float64, error) {
+	n := math.Round(v)
+	if err := w.write(byte(n)); err != nil {
+		return 0, robot.Errf(robot.CodeToolFailed, w.name, "its pin: %w", err)
+	}
+	return n, nil
+}
+
+// wired is an I2C bus of a computer.
+type wired struct {
+	con  i2c.Connector
+	bus  int
+	open map[int]i2c.Connection // by address
+}
+
+func (w *wired) to(address int) (i2c.Connection, error) {
+	if c := w.open[address]; c != nil {
+		return c, nil
+	}
+	c, err := w.con.GetI2cConnection(address, w.bus)
+	if err != nil {
+		return nil, robot.Errf(robot.CodeToolFailed, "i2c", "bus %d isn't to be had: %w", w.bus, err)
+	}
+	w.open[address] = c
+	return c, nil
+}
+
+func (w *wired) batch(f func() error) error { return f() }
+
+func (w *wired) readI2C(_ context.Context, address int, register byte, count int) ([]byte, error) {
+	c, err := w.to(address)
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, count)
+	if err := c.ReadBlockData(register, data); err != nil {
+		return nil, robot.Errf(robot.CodeToolFailed, "i2c", "bus %d: %w", w.bus, err)
+	}
+	return data, nil
+}
+
+func (w *wired) writeI2C(address int, register byte, data ...byte) error {
+	c, err := w.to(address)
+	if err != nil {
+		return err
+	}
+	if err := c.WriteBlockData(register, data); err != nil {
+		return robot.Errf(robot.CodeToolFailed, "i2c", "bus %d: %w", w.bus, err)
+	}
+	return nil
+}
