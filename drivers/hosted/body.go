@@ -23,7 +23,8 @@ type Body interface {
 	// no use.
 	Connect(ctx context.Context) error
 	// Read measures all that is measured in one go and overwrites s, whose slices it may
-	// keep in place. A device that doesn't answer is a joint with an error in
+	// keep in place. Engine hands it in with a Joint for each, all NaN and without an error,
+	// with Faults and Restarted empty. A device that doesn't answer is a joint with an error in
 	// Joint.Err, not an error of Read; Read fails where nobody answers.
 	Read(ctx context.Context, s *Sample) error
 	// Write gives each joint its next setpoint, in one go as far as the hardware can. No
@@ -41,7 +42,8 @@ type Body interface {
 	// do, and the errors are joined.
 	PowerOff(ctx context.Context) error
 	// Set sets an actuator beside the joints, in its unit, and returns the value that the
-	// hardware's steps make of it.
+	// hardware's steps make of it. INVALID_ARGUMENT and NOT_SUPPORTED mean that it was told
+	// nothing.
 	Set(ctx context.Context, actuator int, v float64) (float64, error)
 	// Clear takes away what the devices themselves have latched (an overload). It moves
 	// and powers nothing.
@@ -71,7 +73,9 @@ type Sample struct {
 	// current, or that it has restarted. Where names the joint or device. The Engine latches
 	// the first, and ends what moves.
 	Faults []robot.Fault
-	// Restarted: a device has lost what it was told since the last Read (power, reset).
+	// Restarted: a device has lost what it was told since the last Read (power, reset), or,
+	// in the first Read after a Connect, since the last one before it; true where that can't
+	// be told.
 	Restarted bool
 	// Actuators are measured values of what stands beside the joints; NaN where none is; nil: of none.
 	Actuators []float64

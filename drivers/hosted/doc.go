@@ -9,6 +9,9 @@
 // has one owner, a stop waits for at most one exchange, and whoever asks for the state
 // gets what the loop published and never touches the wire.
 //
+// A Body's method that doesn't return is given up after a while: the Body is disconnected,
+// which unblocks it, and whoever waited for it gets an answer.
+//
 // The hardware has no brake of its own. If this process dies, a servo goes to the last
 // setpoint that it was sent, one control period ahead at most, and stays there.
 //

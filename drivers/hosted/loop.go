@@ -1,0 +1,284 @@
+package hosted
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tau-robot/tau/robot"
+)
+
+// greet learns where everything is on a link that has just been made, and has the
+// actuators off that have to be. The loop alone calls it.
+func (e *Engine) greet(again bool) error {
+	e.mu.Lock()
+	for i := range e.joints {
+		e.misses[i], e.missed[i], e.astray[i] = 0, nil, 0
+	}
+	for i, a := range e.opts.Model.Actuators {
+		e.offs[i] = e.offs[i] || !again || a.OnLost == "off"
+	}
+	e.mu.Unlock()
+	for try := 1; ; try++ {
+		e.read()
+		if e.broken != nil {
+			return e.broken
+		}
+		e.mu.Lock()
+		i := slices.IndexFunc(e.misses, func(n int) bool { return n > 0 })
+		var err error
+		if i >= 0 {
+			err = e.silence(i)
+		}
+		e.mu.Unlock()
+		if err == nil {
+			break
+		}
+		if try == SilentReads {
+			return err
+		}
+	}
+	for {
+		found, err := e.setOff()
+		switch {
+		case e.broken != nil:
+			return e.broken
+		case err != nil && !again:
+			return err
+		case !found:
+			return nil
+		}
+	}
+}
+
+// serve does what there is to do until the link fails, or, with nil, until the robot is
+// closed and let go of.
+func (e *Engine) serve() error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		wait, over := e.turn()
+		if e.broken != nil {
+			return e.broken
+		}
+		if over {
+			return nil
+		}
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+		case <-e.wake:
+		}
+	}
+}
+
+// turn does what is due, and says how long nothing else will be.
+func (e *Engine) turn() (wait time.Duration, over bool) {
+	e.mu.Lock()
+	x, j, linked := e.leg, e.job, e.link != nil
+	if x != nil && x.over {
+		x = nil
+	}
+	if x == nil {
+		e.job = nil
+	}
+	closed, cut := e.closed, e.cut
+	e.mu.Unlock()
+	switch {
+	case !linked: // it was abandoned while it hung
+		e.broken = robot.Errf(robot.CodeLinkTimeout, e.traits.Device, "the hardware has hung")
+		return 0, false
+	case x != nil && !x.going:
+		if !e.start(x) {
+			return 0, false
+		}
+		fallthrough
+	case x != nil:
+		if due := e.wroteAt.Add(e.traits.Period); x.ticks > 0 {
+			if early := time.Until(due); early > 0 {
+				return early, false
+			}
+		}
+		e.period(x)
+		return time.Until(e.wroteAt.Add(e.traits.Period)), false
+	}
+	e.idleStops()
+	switch {
+	case cut:
+		e.cutPower()
+	case j != nil:
+		j.err = j.do()
+		close(j.done)
+	case closed:
+		e.letGo()
+		return 0, true
+	default:
+		found, _ := e.setOff()
+		e.confirm()
+		if e.broken == nil && time.Since(e.readAt) >= e.traits.reading() {
+			e.read()
+		}
+		if !found && e.broken == nil {
+			return max(0, time.Until(e.readAt.Add(e.traits.reading()))), false
+		}
+	}
+	return 0, false
+}
+
+// start holds a leg against what is measured right now, and begins it; false: it is over
+// before it has begun.
+func (e *Engine) start(x *leg) bool {
+	for try := 1; ; try++ {
+		e.read()
+		if e.broken != nil {
+			return false
+		}
+		e.mu.Lock()
+		i := slices.IndexFunc(e.misses, func(n int) bool { return n > 0 })
+		if x.over || i < 0 {
+			break
+		}
+		if try == SilentReads {
+			x.end(byFault, e.silence(i))
+			break
+		}
+		e.mu.Unlock()
+	}
+	defer e.mu.Unlock()
+	if x.over {
+		return false
+	}
+	if err := e.mayMove(x.m); err != nil {
+		x.end(byFault, e.asError(err))
+		return false
+	}
+	// From here on a stop brakes what moves: this is the lock of the first actuation.
+	x.begin()
+	e.recent.forget()
+	e.refresh()
+	return true
+}
+
+// period is one control period of a leg: the next setpoint, what else is to be said, and
+// every so often a look at where the joints are.
+func (e *Engine) period(x *leg) {
+	now := time.Now()
+	e.mu.Lock()
+	x.steer(now)
+	write := !x.over && !x.halted
+	if write {
+		x.advance(e.next)
+	}
+	e.mu.Unlock()
+	if write {
+		ctx := e.context()
+		e.guard.begin(e.traits.patience())
+		err := e.called("writing setpoints", e.opts.Body.Write(ctx, e.next))
+		e.mu.Lock()
+		x.wrote(e.next, now, err)
+		e.mu.Unlock()
+	} else {
+		e.mu.Lock()
+		x.ticks++
+		e.wroteAt = now
+		e.sentStops()
+		e.mu.Unlock()
+	}
+	if e.broken == nil {
+		_, _ = e.setOff()
+		e.confirm()
+	}
+	if e.sinceRead++; e.broken == nil && e.sinceRead >= e.traits.ReadEvery {
+		e.read()
+	}
+	e.mu.Lock()
+	x.report()
+	e.mu.Unlock()
+}
+
+// setOff sets one of the actuators to off that are to be, and reports whether there was
+// one. One that can't be set is latched.
+func (e *Engine) setOff() (bool, error) {
+	e.mu.Lock()
+	i := slices.Index(e.offs, true)
+	if i >= 0 {
+		e.offs[i] = false
+	}
+	e.mu.Unlock()
+	if i < 0 || e.broken != nil {
+		return false, nil
+	}
+	a := &e.opts.Model.Actuators[i]
+	ctx := e.context()
+	e.guard.begin(e.traits.patience())
+	v, err := e.opts.Body.Set(ctx, i, a.Off)
+	err = e.called("switching "+a.Name+" off", err)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err == nil {
+		e.values[i] = v
+		e.broadcast()
+	} else if e.broken == nil {
+		failed := robot.Errf(robot.CodeOf(err), a.Name, "%s couldn't be switched off: %w", a.Name, err)
+		e.remember(failed)
+		err = failed
+	}
+	return true, err
+}
+
+// cutPower takes the power away after an e-stop, and tries it again a few times.
+func (e *Engine) cutPower() {
+	const tries = 3
+	err := errors.Join(e.powerOff())
+	if e.broken != nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cutTries++
+	if err == nil || e.cutTries >= tries {
+		e.cut, e.cutTries = false, 0
+	}
+	if err != nil && !e.cut {
+		e.remember(robot.Errf(robot.CodeOf(err), e.traits.Device, "the e-stop couldn't take the power away: %w", err))
+	}
+	e.broadcast()
+}
+
+// letGo leaves the robot for good: what declares it is off, the power is away where its
+// file says that this is safe, the link is closed. Each is tried whatever the others do.
+func (e *Engine) letGo() {
+	var failed []error
+	e.mu.Lock()
+	e.switchOff()
+	powered := e.cur.powered
+	e.mu.Unlock()
+	for {
+		found, err := e.setOff()
+		if !found {
+			break
+		}
+		failed = append(failed, err)
+	}
+	if powered && e.opts.Hardware.EStopPowersOff && e.broken == nil {
+		told, found := e.powerOff()
+		if told == nil && robot.CodeOf(found) == robot.CodeStaleState {
+			found = nil // it was told, and says nothing any more
+		}
+		if err := errors.Join(told, found); err != nil {
+			failed = append(failed, robot.Errf(robot.CodeOf(err), e.traits.Device, "taking the power away: %w", err))
+		}
+	}
+	e.mu.Lock()
+	e.lose(robot.Errf(robot.CodeDisconnected, e.traits.Backend, "the robot is closed"))
+	e.mu.Unlock()
+	e.guard.begin(e.traits.patience())
+	err := e.opts.Body.Disconnect()
+	if !e.guard.end() && err == nil {
+		err = robot.Errf(robot.CodeLinkTimeout, e.traits.Device, "disconnecting took longer than %v", e.guard.given)
+	}
+	e.broken = nil
+	e.mu.Lock()
+	e.failures = append(append(e.failures, failed...), err)
+	e.mu.Unlock()
+}
