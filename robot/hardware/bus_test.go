@@ -178,6 +178,9 @@ func TestWhoseFileItIs(t *testing.T) {
 	require.ErrorContains(t, err, "too long")
 }
 
+// lampOf is put where pan's feedback is, of which it takes the place.
+const lampOf = "feedback = \"none\"\n[output.lamp]\nchannel = 13\n"
+
 // Whatever of a bus or of an Arduino says how the robot moves is in the file's hash.
 func TestTheHashIsOfAllThatCountsOfABusAndAnArduino(t *testing.T) {
 	type change struct{ line, by string }
@@ -191,7 +194,7 @@ func TestTheHashIsOfAllThatCountsOfABusAndAnArduino(t *testing.T) {
 		"pantilt-firmata.toml": {
 			{"bus =", ""}, // the default, so the same
 			{"address =", "address = 0x41"}, {"frequency =", "frequency = 60"}, {"channel = 0", "channel = 1"},
-			{`via = "hat"`, ""}, {"scale = 1  ", "scale = 1\npwm = true"}, {"channel = 13", "channel = 13\nvia = \"hat\""},
+			{`via = "hat"`, ""}, {"feedback =", lampOf + "scale = 1"}, {"feedback =", lampOf + "scale = 1\npwm = true"}, {"feedback =", lampOf + "scale = 1\nvia = \"hat\""},
 			{"[chip.hat]", "[chip.cap]\nkind = \"pca9685\"\naddress = 0x41\n[chip.hat]"},
 			{"feedback =", "feedback = \"adc\"\nadc_pin = 0\nadc = [[-1.5, 0], [1.5, 1023]]"},
 			{"feedback =", "feedback = \"adc\"\nadc_pin = 1\nadc = [[-1.5, 0], [1.5, 1023]]"},

@@ -14,6 +14,7 @@ const PCA9685 = "pca9685"
 // What a chip may be like.
 const (
 	chipChannels               = 16
+	chipSteps                  = 4095       // of a channel's duty
 	minAddress, maxAddress     = 0x08, 0x77 // those that I2C keeps for itself are outside
 	allCall                    = 0x70       // every PCA9685 listens to it
 	minFrequency, maxFrequency = 40, 1000   // Hz

@@ -1,6 +1,7 @@
 package hardware_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,9 +20,18 @@ func TestTheExampleOfFirmataIsWhatItSays(t *testing.T) {
 	pan, tilt := &f.Joints[0], &f.Joints[1]
 	require.Equal(t, []any{"", 9, "hat", 0}, []any{pan.Via, pan.Channel, tilt.Via, tilt.Channel})
 	require.Equal(t, []bool{true, true}, f.OpenLoop())
+	require.Empty(t, f.Outputs)
+	require.Equal(t, []string{"lamp"}, f.Absent)
+	narrow, err := f.Tightened(m)
+	require.NoError(t, err)
+	require.Empty(t, narrow.Actuators)
+
+	data, _ := swap(t, string(example(t, "pantilt-firmata.toml")), "feedback =", lampOf+"scale = 1")
+	f, err = hardware.Parse("arm.toml", []byte(data), m, noon)
+	require.NoError(t, err)
 	require.Equal(t, []hardware.Output{{Actuator: "lamp", Channel: 13, Scale: 1}}, f.Outputs)
 	require.Empty(t, f.Absent)
-	narrow, err := f.Tightened(m)
+	narrow, err = f.Tightened(m)
 	require.NoError(t, err)
 	require.Equal(t, m.Actuators, narrow.Actuators)
 }
@@ -51,8 +61,8 @@ func TestWhatIsWrongWithAnArduinoIsRefusedByName(t *testing.T) {
 		"a chip's address twice":       {p, "[chip.hat]", "[chip.cap]\nkind = \"pca9685\"\naddress = 0x40\n[chip.hat]", []string{"chip.hat.address", "0x40", "chip.cap"}},
 		"a chip's 17th channel":        {p, "channel = 0", "channel = 16", []string{"joint.tilt.channel", "value 16", "limit 15"}},
 		"a pin too high":               {p, "channel = 9", "channel = 128", []string{"joint.pan.channel", "value 128", "limit 127"}},
-		"a pin twice":                  {p, "channel = 13", "channel = 9", []string{"output.lamp.channel", "pin 9", "joint.pan"}},
-		"a chip's channel twice":       {p, "channel = 13", "via = \"hat\"\nchannel = 0", []string{"output.lamp.channel", "pin 0", "joint.tilt"}},
+		"a pin twice":                  {p, "feedback =", strings.Replace(lampOf, "13", "9", 1) + "scale = 1", []string{"output.lamp.channel", "pin 9", "joint.pan"}},
+		"a chip's channel twice":       {p, "feedback =", strings.Replace(lampOf, "13", "0", 1) + "scale = 1\nvia = \"hat\"", []string{"output.lamp.channel", "pin 0", "joint.tilt"}},
 		"a stepper":                    {p, `kind = "servo"`, `kind = "stepper"`, []string{"joint.pan.kind", "want servo"}},
 		"a bus servo":                  {p, `kind = "servo"`, `kind = "bus_servo"`, []string{"joint.pan.kind", "want servo"}},
 		"ticks":                        {p, "lower =", "tick_min = 0", []string{"joint.pan.tick_min", "feetech, dynamixel", "is for gobot"}},
@@ -62,9 +72,11 @@ func TestWhatIsWrongWithAnArduinoIsRefusedByName(t *testing.T) {
 		"adc without its pin":          {p, "feedback =", "feedback = \"adc\"\nadc = [[-1.5, 0], [1.5, 1023]]", []string{"joint.pan.adc_pin: is missing"}},
 		"a pin that measures nothing":  {p, "feedback =", "feedback = \"none\"\nadc_pin = 0", []string{"joint.pan.adc_pin", "goes with"}},
 		"an analogue pin too high":     {p, "feedback =", "feedback = \"adc\"\nadc_pin = 16\nadc = [[-1.5, 0], [1.5, 1023]]", []string{"joint.pan.adc_pin", "limit 15"}},
-		"full power of on and off":     {p, "scale = 1  ", "scale = 255", []string{"output.lamp.scale", "value 255", "limit 1"}},
-		"more than all of PWM":         {p, "scale = 1  ", "scale = 256\npwm = true", []string{"output.lamp.scale", "value 256", "limit 255"}},
-		"pwm that is a number":         {p, "scale = 1  ", "scale = 255\npwm = 1", []string{"output.lamp.pwm", "true or false"}},
+		"full power of on and off":     {p, "feedback =", lampOf + "scale = 255", []string{"output.lamp.scale", "value 255", "limit 1"}},
+		"more than all of PWM":         {p, "feedback =", lampOf + "scale = 256\npwm = true", []string{"output.lamp.scale", "value 256", "limit 255"}},
+		"pwm that is a number":         {p, "feedback =", lampOf + "scale = 255\npwm = 1", []string{"output.lamp.pwm", "true or false"}},
+		"more than a chip has":         {p, "feedback =", lampOf + "scale = 4096\nvia = \"hat\"", []string{"output.lamp.scale", "value 4096", "limit 4095"}},
+		"pwm of a chip":                {p, "feedback =", lampOf + "scale = 1\nvia = \"hat\"\npwm = true", []string{"output.lamp.pwm", "a pin's"}},
 		"another maker's speed":        {p, "baud =", "baud = 128000", []string{"baud", "57600"}},
 		"its file on our own firmware": {p, "driver =", `driver = "mcu"`, []string{"adaptor", "driver gobot", "is for mcu"}},
 	})
@@ -80,7 +92,7 @@ func TestChannelsAreOfTheirChip(t *testing.T) {
 	m := model(t, "pantilt")
 	data, _ := swap(t, string(example(t, "pantilt-firmata.toml")), "channel = 9", "channel = 0")
 	data, _ = swap(t, data, "[chip.hat]", "[chip.cap]\nkind = \"pca9685\"\naddress = 0x41\n[chip.hat]")
-	data, _ = swap(t, data, "channel = 13", "via = \"cap\"\nchannel = 0")
+	data, _ = swap(t, data, "feedback =", strings.Replace(lampOf, "13", "0", 1)+"scale = 4095\nvia = \"cap\"")
 	f, err := hardware.Parse("p", []byte(data), m, noon)
 	require.NoError(t, err)
 	require.Equal(t, []string{"cap", "hat"}, []string{f.Chips[0].Name, f.Chips[1].Name})

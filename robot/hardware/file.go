@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tau-robot/tau/robot"
@@ -93,9 +94,9 @@ type Joint struct {
 // times Scale is what the board gets.
 type Output struct {
 	Actuator string
-	Channel  int     // of the board
+	Channel  int     // of the board, or of the chip Via
 	Scale    float64 // board units per unit of the actuator, > 0
-	Via      string  // as Joint has it
+	Via      string  // as Joint has it; a chip's units are 0 to 4095
 	PWM      bool    // of an Arduino or a computer's pins: a duty of 0 to 255, not on and off
 }
 
@@ -124,8 +125,8 @@ type File struct {
 	EStopPowersOff, LostLinkPowersOff bool
 	Joints                            []Joint  // by active joint of the model
 	Outputs                           []Output // by actuator of the model that Tightened returns
-	// Absent are the actuators of the description that this robot hasn't: those of a robot
-	// on a servo bus.
+	// Absent are the actuators of the description that this robot hasn't: all of a robot on
+	// a servo bus, and those that a file of DriverGobot leaves out.
 	Absent []string
 	// MinVoltage and MaxVoltage, V, are the supply of bus servos outside of which a motion
 	// ends with a fault; 0: whatever they themselves take.
@@ -198,7 +199,9 @@ func (f *File) Limits(m *robot.Model) []robot.JointLimits {
 func (f *File) Tightened(m *robot.Model) (*robot.Model, error) {
 	if len(f.Absent) > 0 {
 		has := *m
-		has.Actuators = nil // all of them; a file has outputs for each or for none
+		has.Actuators = slices.DeleteFunc(slices.Clone(m.Actuators), func(a robot.Actuator) bool {
+			return slices.Contains(f.Absent, a.Name)
+		})
 		m = &has
 	}
 	out, err := m.Tighten(f.Limits(m))

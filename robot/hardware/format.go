@@ -70,7 +70,7 @@ func (w *writer) joint(j *Joint, of drivers) {
 		name string
 		v    float64
 	}{{"velocity", j.Velocity}, {"acceleration", j.Acceleration}, {"jerk", j.Jerk}} {
-		if !slices.Contains(j.assumed, v.name) {
+		if v.v != 0 && !slices.Contains(j.assumed, v.name) {
 			w.num(v.name, v.v, "")
 		}
 	}

@@ -78,12 +78,12 @@ func fileOf(t *rapid.T, m *robot.Model, driver string) *hardware.File {
 		f.Joints = append(f.Joints, j)
 	}
 	for i := range m.Actuators {
-		if isBus {
+		if isBus || driver == "gobot" && flag("absent") {
 			f.Absent = append(f.Absent, m.Actuators[i].Name)
 			continue
 		}
 		o := hardware.Output{Actuator: m.Actuators[i].Name, Channel: 12 + i, Scale: 1, Via: via()}
-		o.PWM = driver == "gobot" && flag("pwm")
+		o.PWM = driver == "gobot" && o.Via == "" && flag("pwm")
 		f.Outputs = append(f.Outputs, o)
 	}
 	return f

@@ -7,7 +7,9 @@ import (
 	"github.com/tau-robot/tau/robot"
 )
 
-// outputs reads how what is beside the joints is set. A servo bus has nothing there.
+// outputs reads how what is beside the joints is set. A servo bus has nothing there, and of
+// a stock Arduino or a computer's pins what the file leaves out isn't there either: without
+// a watchdog they can't do what every actuator is declared to.
 func (p *parser) outputs(f *File, raw *rawFile) error {
 	var names []string
 	for i := range p.m.Actuators {
@@ -28,6 +30,10 @@ func (p *parser) outputs(f *File, raw *rawFile) error {
 	}
 	for i, n := range names {
 		r, ok := raw.Outputs[n]
+		if !ok && p.driver.bit == gobot {
+			f.Absent = append(f.Absent, n)
+			continue
+		}
 		if !ok {
 			return robot.Errf(robot.CodeInvalidArgument, p.name, "output.%s is missing: each actuator has a channel", n)
 		}
@@ -48,7 +54,10 @@ func (p *parser) outputs(f *File, raw *rawFile) error {
 		if a.Lower < 0 {
 			return p.limit(key, a.Lower, 0, a.Unit, "a board's output has no values below zero")
 		}
-		if top, most := a.Upper*o.Scale, p.most(o.PWM); top > most {
+		if o.PWM && o.Via != "" {
+			return p.bad(key+".pwm", "is a pin's; a channel of a chip is never anything else")
+		}
+		if top, most := a.Upper*o.Scale, p.most(&o); top > most {
 			return p.limit(key+".scale", top, most, "", "the largest value times scale is more than a board's output has")
 		}
 		f.Outputs = append(f.Outputs, o)
@@ -57,11 +66,13 @@ func (p *parser) outputs(f *File, raw *rawFile) error {
 }
 
 // most is the largest value that an output takes.
-func (p *parser) most(pwm bool) float64 {
+func (p *parser) most(o *Output) float64 {
 	switch {
 	case p.driver.bit != gobot:
 		return math.MaxUint16
-	case pwm:
+	case o.Via != "":
+		return chipSteps
+	case o.PWM:
 		return math.MaxUint8
 	}
 	return 1 // on
