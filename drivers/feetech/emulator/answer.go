@@ -57,7 +57,7 @@ func (b *Bus) execute(i bus.Instruction, baud int, at time.Duration) {
 	case bus.Reboot:
 		for _, s := range b.hearers(i.ID, baud, at) {
 			id := b.kind.id(s)
-			if i.ID != bus.Broadcast {
+			if i.ID != bus.Broadcast && b.kind.saysReboot() {
 				b.sayAs(s, id, baud, b.kind.status(s), nil, at, false, false)
 			}
 			s.bootAt = at + bootTime

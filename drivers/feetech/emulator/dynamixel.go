@@ -60,6 +60,8 @@ func (k *xl430) factory(s *servo, id byte, baud int) error {
 	return nil
 }
 
+func (k *xl430) saysReboot() bool { return true }
+
 func (k *xl430) pong(s *servo) []byte {
 	return []byte{s.mem[xlModel], s.mem[xlModel+1], s.mem[xlFirmware]}
 }

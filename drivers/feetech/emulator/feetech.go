@@ -55,6 +55,7 @@ func (k *sts3215) factory(s *servo, id byte, baud int) error {
 	return nil
 }
 
+func (k *sts3215) saysReboot() bool            { return false }
 func (k *sts3215) pong(*servo) []byte          { return nil }
 func (k *sts3215) unknown(*servo) (byte, bool) { return 0, false }
 

@@ -65,6 +65,8 @@ type kind interface {
 	// that there isn't.
 	pong(s *servo) []byte
 	unknown(s *servo) (status byte, answers bool)
+	// saysReboot says that a Reboot is answered before the servo goes.
+	saysReboot() bool
 	// take checks and stores a write of whole bytes, and returns the error of the answer.
 	take(s *servo, addr int, data []byte) byte
 	// refresh fills the registers that are measured.
