@@ -93,6 +93,7 @@ type Bus struct {
 
 	out     []byte // the instruction
 	scratch []byte
+	held    []byte // parameters of an answer that may be none
 	in      []byte // what has come is in[r:w]
 	r, w    int
 	ids     []byte // of a SyncRead, who hasn't answered
@@ -133,7 +134,7 @@ func New(p Port, c Codec, o Options) (*Bus, error) {
 	if o.Tries == 0 {
 		o.Tries = defaultTries
 	}
-	b := &Bus{port: p, codec: c, o: o, in: make([]byte, room), echo: o.Echo}
+	b := &Bus{port: p, codec: c, o: o, in: make([]byte, room), held: make([]byte, 0, room), echo: o.Echo}
 	b.arrived, _ = p.(arrived)
 	return b, nil
 }

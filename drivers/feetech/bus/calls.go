@@ -81,16 +81,12 @@ func (b *Bus) tell(i Instruction) error {
 	if err := b.send(i); err != nil || b.echo == NoEcho {
 		return err
 	}
-	known := b.echo == Echoes
 	err := b.ownEcho(b.free.Add(b.o.Turnaround))
-	switch {
-	case err == nil && b.echo == EchoUnknown:
-		b.echo = NoEcho
-		return nil
-	case err == nil || !errors.Is(err, errLate):
+	if !errors.Is(err, errLate) {
+		if err == nil {
+			b.noEcho()
+		}
 		return err
-	case !known:
-		return nil
 	}
 	b.failed()
 	return robot.Errf(i.Op.code(), b.o.Name, "%s: what was sent came back changed: something else was on the line; whether it was done isn't known: %w", i.Op, ErrDamaged)
@@ -110,12 +106,17 @@ func (b *Bus) ask(i Instruction, dst []byte, tries int, extra time.Duration) (by
 		if err := b.send(i); err != nil {
 			return 0, err
 		}
-		s, err := b.await(i.ID, len(dst), b.free.Add(b.Exchange(0, 1, len(dst))+extra))
-		switch {
-		case errors.Is(err, errLate):
+		deadline := b.free.Add(b.Exchange(0, 1, len(dst)) + extra)
+		s, err := b.await(i.ID, len(dst), deadline)
+		if errors.Is(err, errLate) {
 			continue
-		case err != nil:
+		}
+		if err != nil {
 			return 0, err
+		}
+		if try > 0 {
+			// It may be the answer to the try before: then another one is on its way.
+			b.quiet = deadline
 		}
 		if why := b.codec.Refused(s.Error); why != "" {
 			b.count.Refused++
@@ -137,20 +138,43 @@ func (b *Bus) ask(i Instruction, dst []byte, tries int, extra time.Duration) (by
 	return 0, b.failure(i)
 }
 
-// await waits for a servo's answer with so many parameters, or for its refusal.
+// await waits for a servo's answer with so many parameters, or for its refusal. errLate,
+// with b.hurt, where another host speaks with that servo.
 func (b *Bus) await(id byte, params int, deadline time.Time) (Status, error) {
+	var held Status
 	for {
 		s, err := b.next(deadline)
+		if errors.Is(err, errLate) && held.Params != nil {
+			return held, nil
+		}
 		if err != nil {
 			return s, err
 		}
-		if b.echo == EchoUnknown {
-			b.echo = NoEcho
-		}
-		if s.ID == id && (len(s.Params) == params || b.codec.Refused(s.Error) != "") {
+		b.noEcho()
+		ours := s.ID == id && (len(s.Params) == params || b.codec.Refused(s.Error) != "")
+		switch asked := s.ID == id && b.codec.Instruction(s); {
+		case held.Params != nil, asked && !ours:
+			// The servo's answer is, or will be, to the other host.
+			b.count.Foreign++
+			b.hurt = true
+			b.quiet = deadline
+			return Status{}, errLate
+		case asked:
+			// Were it another host's, an answer would follow.
+			b.held = append(b.held[:0], s.Params...)
+			held = Status{ID: s.ID, Error: s.Error, Params: b.held[:len(s.Params):len(s.Params)]}
+		case ours:
 			return s, nil
+		default:
+			b.count.Foreign++
 		}
-		b.count.Foreign++
+	}
+}
+
+// noEcho says that a servo has answered without that our own bytes came first.
+func (b *Bus) noEcho() {
+	if b.echo == EchoUnknown {
+		b.echo = NoEcho
 	}
 }
 
@@ -166,17 +190,17 @@ func (b *Bus) failure(i Instruction) error {
 		}
 		return robot.Errf(i.Op.code(), b.servo(i.ID), "%s: it doesn't answer; whether it was done isn't known: read it back: %w", i.Op, ErrSilent)
 	}
-	return b.absent(i.ID)
+	return b.absent(i.ID, b.heard)
 }
 
 // absent is the error of a servo that a read got nothing good of.
-func (b *Bus) absent(id byte) error {
+func (b *Bus) absent(id byte, heard bool) error {
 	cache := &b.silent[id]
-	if b.heard {
+	if heard {
 		cache = &b.damaged[id]
 	}
 	if *cache == nil {
-		if b.heard {
+		if heard {
 			*cache = robot.Errf(robot.CodeStaleState, b.servo(id), "only damaged or other answers in %d tries; do two servos have this ID, or does the line pick up noise?: %w", b.o.Tries, ErrDamaged)
 		} else {
 			*cache = robot.Errf(robot.CodeStaleState, b.servo(id), "no answer in %d tries; is it connected, powered, and set to %d Bd and this ID?: %w", b.o.Tries, b.o.Baud, ErrSilent)

@@ -128,6 +128,9 @@ type Codec interface {
 	PingParams() int
 	// AnswersReboot says whether a servo answers a Reboot before it restarts.
 	AnswersReboot() bool
+	// Instruction reports whether the same bytes are an instruction of a host too, which
+	// only the other side of the line can tell apart.
+	Instruction(s Status) bool
 	// Refused says why a servo that answers with this error byte hasn't done what it
 	// was told; "" where it has, whatever else the byte complains of.
 	Refused(status byte) string

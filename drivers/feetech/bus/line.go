@@ -246,9 +246,7 @@ func (b *Bus) learn(i Instruction, params int) error {
 		if err != nil && !errors.Is(err, errLate) {
 			return err
 		}
-		if b.echo == EchoUnknown {
-			b.echo = NoEcho
-		}
+		b.noEcho()
 		if err != nil || s.ID == i.ID && len(s.Params) == 1 {
 			return nil
 		}

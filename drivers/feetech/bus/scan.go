@@ -69,7 +69,7 @@ func (b *Bus) inspect(id byte, o ScanOptions) (Found, error) {
 		if n > 0 && o.Count > 0 && n%2 == 0 {
 			i, params = Instruction{Op: Read, ID: id, Addr: o.Addr, Count: o.Count}, o.Count
 		}
-		if err := b.count1(&f, i, params); err != nil {
+		if err := b.listen(&f, i, params); err != nil {
 			return f, err
 		}
 		if n == 0 && f.Good+f.Bad == 0 {
@@ -80,8 +80,8 @@ func (b *Bus) inspect(id byte, o ScanOptions) (Found, error) {
 	return f, nil
 }
 
-// count1 sends one instruction and counts what comes until nothing can come any more.
-func (b *Bus) count1(f *Found, i Instruction, params int) error {
+// listen sends one instruction and counts what comes until nothing can come any more.
+func (b *Bus) listen(f *Found, i Instruction, params int) error {
 	if err := b.learn(i, params); err != nil {
 		return err
 	}
@@ -103,9 +103,7 @@ func (b *Bus) count1(f *Found, i Instruction, params int) error {
 			b.count.Foreign++
 			continue
 		}
-		if b.echo == EchoUnknown {
-			b.echo = NoEcho
-		}
+		b.noEcho()
 		b.count.Answered++
 		good++
 		if f.Good == 0 && i.Op == Ping {

@@ -3,6 +3,7 @@ package bus
 import (
 	"bytes"
 	"errors"
+	"time"
 
 	"github.com/tau-robot/tau/robot"
 )
@@ -26,30 +27,35 @@ func (b *Bus) SyncRead(addr uint16, count int, ids, dst []byte, status []byte, e
 		errs[k] = errLate
 	}
 	b.ids = append(b.ids[:0], ids...)
+	again, last := false, time.Time{}
 	for try := 0; try < b.o.Tries && len(b.ids) > 0; try++ {
-		if try > 0 {
+		if again = try > 0; again {
 			b.count.Tries++
 		}
 		i := Instruction{Op: SyncRead, ID: Broadcast, Addr: addr, Count: count, IDs: b.ids}
 		if err := b.send(i); err != nil {
 			return 0, err
 		}
-		deadline := b.free.Add(b.Exchange(0, len(b.ids), count))
+		last = b.free.Add(b.Exchange(0, len(b.ids), count))
 		for len(b.ids) > 0 {
-			s, err := b.next(deadline)
+			s, err := b.next(last)
 			if errors.Is(err, errLate) {
 				break
 			}
 			if err != nil {
 				return 0, err
 			}
-			if b.echo == EchoUnknown {
-				b.echo = NoEcho
-			}
+			b.noEcho()
 			at := bytes.IndexByte(b.ids, s.ID)
 			why := b.codec.Refused(s.Error)
 			if at < 0 || len(s.Params) != count && why == "" {
 				b.count.Foreign++
+				continue
+			}
+			if b.codec.Instruction(s) {
+				// Two bytes of a servo whose encoder is broken, or another host.
+				b.count.Foreign++
+				b.hurt = true
 				continue
 			}
 			b.ids = append(b.ids[:at], b.ids[at+1:]...)
@@ -68,13 +74,16 @@ func (b *Bus) SyncRead(addr uint16, count int, ids, dst []byte, status []byte, e
 		}
 	}
 	if len(b.ids) == 0 {
+		if again {
+			b.quiet = last // an answer to an earlier try may still come
+		}
 		return answered, nil
 	}
 	b.failed()
 	for k, id := range ids {
 		if errors.Is(errs[k], errLate) {
 			b.count.Failed++
-			errs[k] = b.absent(id)
+			errs[k] = b.absent(id, b.hurt)
 		}
 	}
 	return answered, nil

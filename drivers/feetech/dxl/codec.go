@@ -56,6 +56,9 @@ func (*Codec) StatusSize(params int) int { return bodyStart + minStatus + params
 // PingParams implements bus.Codec: the model's number and the version of its firmware.
 func (*Codec) PingParams() int { return 3 }
 
+// Instruction implements bus.Codec: a status packet has an instruction byte of its own.
+func (*Codec) Instruction(bus.Status) bool { return false }
+
 // AnswersReboot implements bus.Codec.
 func (*Codec) AnswersReboot() bool { return true }
 

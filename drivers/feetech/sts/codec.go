@@ -53,6 +53,21 @@ func (*Codec) StatusSize(params int) int { return headLen + minLength + params }
 // PingParams implements bus.Codec.
 func (*Codec) PingParams() int { return 0 }
 
+// Instruction implements bus.Codec: the error byte is where an instruction has its own. A
+// servo that complains of its voltage (1) answers a Ping with the Ping's bytes; one whose
+// encoder is broken (2) answers a Read of two bytes with those of some Read.
+func (*Codec) Instruction(s bus.Status) bool {
+	switch n := len(s.Params); s.Error {
+	case instPing, instReboot:
+		return n == 0
+	case instRead:
+		return n == 2
+	case instWrite:
+		return n >= 2
+	}
+	return false
+}
+
 // AnswersReboot implements bus.Codec: the servo is gone at once.
 func (*Codec) AnswersReboot() bool { return false }
 
