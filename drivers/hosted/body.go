@@ -68,7 +68,9 @@ type Joint struct {
 // Sample is what one Read found.
 type Sample struct {
 	Joints []Joint
-	At     time.Time // by the monotonic clock, when the first of it was measured
+	// At is when the first of it was measured, by the monotonic clock: before Read began,
+	// of hardware that reports by itself. Zero: it isn't known, and Read's beginning counts.
+	At time.Time
 	// Faults are what the hardware itself complains of now: overload, heat, voltage,
 	// current, or that it has restarted. Where names the joint or device. The Engine latches
 	// the first, and ends what moves.

@@ -68,6 +68,8 @@ type Engine struct {
 	cutTries int
 	epoch    uint64
 	faults   []robot.Fault // the first reason first
+	gripping bool          // the gripper presses on something
+	gripSet  float64       // where its setpoint is while it does
 	values   []float64     // of the actuators
 	gauges   []float64     // the same as measured, NaN where not
 	offs     []bool        // actuators that are to be set to off

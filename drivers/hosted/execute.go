@@ -17,7 +17,9 @@ import (
 // far it is from all the setpoints of the last period and the hardware's own lag. After a
 // DEVIATION, CONTACT or OVERLOAD the setpoints go to where the joints are measured, if that
 // is as near as the fault explains, so that nothing presses on. When a device has restarted
-// or a joint has lost its torque nothing more is written. It blocks until the robot is at
+// or a joint has lost its torque nothing more is written. A grip ends, done, where the
+// gripper's effort reaches the grip's or the joint stands still short of its setpoint, and
+// goes on pressing with that; what it holds isn't known. It blocks until the robot is at
 // rest.
 func (e *Engine) Execute(ctx context.Context, m robot.Motion, progress func(robot.Progress)) (robot.Outcome, error) {
 	if err := e.admissible(&m); err != nil {
@@ -50,8 +52,8 @@ func (e *Engine) admissible(m *robot.Motion) error {
 	if err := m.Validate(e.info.Joints, e.limits); err != nil {
 		return err
 	}
-	if m.Grip != nil {
-		return robot.Errf(robot.CodeNotSupported, "grip", "nothing measures an effort: a grip would only be a hope")
+	if err := e.canGrip(m); err != nil {
+		return err
 	}
 	if m.Seek != nil {
 		return robot.Errf(robot.CodeNotSupported, e.joints[m.Seek.Joint].name, "this hardware reads no reference switch")

@@ -13,24 +13,27 @@ const maxFaults = 8
 // latch remembers a reason why the robot doesn't move until estop_reset, and has done what
 // a stop does to the actuators; Engine.mu is held.
 func (e *Engine) latch(err *robot.Error) {
-	e.switchOff()
-	e.remember(err)
+	if e.remember(err) {
+		e.switchOff()
+	}
 }
 
-// remember is latch without the actuators; Engine.mu is held. The first reason stays the
-// first, and none is there twice.
-func (e *Engine) remember(err *robot.Error) {
+// remember is latch without the actuators, and reports whether the reason is a new one;
+// Engine.mu is held. The first reason stays the first, and none is there twice.
+func (e *Engine) remember(err *robot.Error) bool {
 	e.armed = false
 	defer e.refresh()
 	for i := range e.faults {
 		if f := &e.faults[i]; f.Code == err.Code && f.Where == err.Where {
-			return
+			return false
 		}
 	}
-	if len(e.faults) < maxFaults {
-		e.faults = append(e.faults, robot.Fault{Code: err.Code, Where: err.Where, Text: said(err), Since: e.opts.Now()})
-		e.opts.Log.Warn("a fault is latched", "device", e.traits.Device, "error", err)
+	if len(e.faults) == maxFaults {
+		return false
 	}
+	e.faults = append(e.faults, robot.Fault{Code: err.Code, Where: err.Where, Text: said(err), Since: e.opts.Now()})
+	e.opts.Log.Warn("a fault is latched", "device", e.traits.Device, "error", err)
+	return true
 }
 
 // said is an error's text with its numbers.
@@ -77,6 +80,7 @@ func (e *Engine) restarted() {
 		// What it starts with it is told as well, once nothing else is to be done.
 		e.values[i], e.offs[i] = e.opts.Model.Actuators[i].Off, true
 	}
+	e.gripping = false
 	e.recent.forget()
 	e.voided(err)
 	if e.leg != nil {

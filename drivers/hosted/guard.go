@@ -77,13 +77,14 @@ func (e *Engine) called(what string, err error) error {
 		e.broken = err
 		return err
 	}
+	if err == nil {
+		return nil
+	}
 	switch robot.CodeOf(err) {
 	case robot.CodeDisconnected, robot.CodeLinkTimeout:
 		e.broken = err
 	case "":
-		if err != nil {
-			err = robot.Errf(robot.CodeInternal, e.traits.Backend, "%s: %w", what, err)
-		}
+		return robot.Errf(robot.CodeInternal, e.traits.Backend, "%s: %w", what, err)
 	}
 	return err
 }

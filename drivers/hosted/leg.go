@@ -17,6 +17,7 @@ const (
 	byCancel
 	byClose
 	byFault
+	byGrip
 )
 
 // When a leg is over and when it has gone wrong.
@@ -73,8 +74,12 @@ type leg struct {
 	// where those were, when a fault ended the leg.
 	offAt, heldAt []float64
 
+	holds     bool      // the gripper stays where it has gripped something before
+	stalledAt time.Time // until when the gripper followed its setpoint
+
+	stoodAt  time.Time // when the setpoints came to rest; zero: they haven't
 	resting  bool
-	settled  time.Time // when the setpoints came to rest
+	settled  time.Time // when a joint was measured first after that
 	stillBad time.Time // when something moved last
 	goodBad  time.Time // when something moved, or was away from its setpoint, last
 
@@ -105,7 +110,7 @@ func (x *leg) commands() bool { return x.going && !x.over && !x.halted && x.t < 
 // period.
 func (x *leg) end(why ending, err *robot.Error) {
 	x.again = x.relaxing
-	if x.over || x.why != toItsEnd {
+	if x.over || x.why != toItsEnd && x.why != byGrip {
 		return
 	}
 	x.why, x.err = why, err
@@ -135,7 +140,7 @@ func (x *leg) lost(err *robot.Error) {
 	if x.over {
 		return
 	}
-	if x.why == toItsEnd || x.going {
+	if x.why == toItsEnd || x.why == byGrip || x.going {
 		x.why, x.err = byFault, err
 	}
 	x.unsure = x.going
@@ -172,12 +177,19 @@ func (x *leg) time() float64 {
 // follow has the leg go along a path from its beginning.
 func (x *leg) follow(path robot.Trajectory) {
 	x.path, x.cursor, x.length, x.t = path, robot.NewCursor(path), path.Duration(), 0
-	x.resting = false
+	x.resting, x.stoodAt = false, time.Time{}
 }
 
 // begin plans the way: to the motion's start, and the motion; Engine.mu is held.
 func (x *leg) begin() {
-	lead := x.e.way(x.e.cur.set, x.m.Trajectory.Segments[0].Q)
+	e := x.e
+	to := slices.Clone(x.m.Trajectory.Segments[0].Q)
+	if x.holds = x.keepsGrip(); x.holds {
+		to[x.gripper()] = e.gripSet
+	} else {
+		e.gripping = false
+	}
+	lead := e.way(e.cur.set, to)
 	path := x.m.Trajectory
 	if lead.Segments != nil {
 		x.lead = lead.Duration()
@@ -220,6 +232,9 @@ func (x *leg) advance(q []float64) {
 	x.cursor.Sample(x.t+x.e.traits.Period.Seconds(), q, nil, nil)
 	for i := range q {
 		q[i] = x.e.joints[i].within(q[i])
+	}
+	if x.holds && !x.relaxing {
+		q[x.gripper()] = x.e.gripSet
 	}
 }
 

@@ -19,24 +19,8 @@ func (e *Engine) greet(again bool) error {
 		e.offs[i] = e.offs[i] || !again || a.OnLost == "off"
 	}
 	e.mu.Unlock()
-	for try := 1; ; try++ {
-		e.read()
-		if e.broken != nil {
-			return e.broken
-		}
-		e.mu.Lock()
-		i := slices.IndexFunc(e.misses, func(n int) bool { return n > 0 })
-		var err error
-		if i >= 0 {
-			err = e.silence(i)
-		}
-		e.mu.Unlock()
-		if err == nil {
-			break
-		}
-		if try == SilentReads {
-			return err
-		}
+	if err := e.look(); err != nil {
+		return err
 	}
 	for {
 		found, err := e.setOff()
@@ -128,27 +112,19 @@ func (e *Engine) turn() (wait time.Duration, over bool) {
 // start holds a leg against what is measured right now, and begins it; false: it is over
 // before it has begun.
 func (e *Engine) start(x *leg) bool {
-	for try := 1; ; try++ {
-		e.read()
-		if e.broken != nil {
-			return false
-		}
-		e.mu.Lock()
-		i := slices.IndexFunc(e.misses, func(n int) bool { return n > 0 })
-		if x.over || i < 0 {
-			break
-		}
-		if try == SilentReads {
-			x.end(byFault, e.silence(i))
-			break
-		}
-		e.mu.Unlock()
+	err := e.look()
+	if e.broken != nil {
+		return false
 	}
+	e.mu.Lock()
 	defer e.mu.Unlock()
 	if x.over {
 		return false
 	}
-	if err := e.mayMove(x.m); err != nil {
+	if err == nil {
+		err = e.mayMove(x.m)
+	}
+	if err != nil {
 		x.end(byFault, e.asError(err))
 		return false
 	}
@@ -164,7 +140,9 @@ func (e *Engine) start(x *leg) bool {
 func (e *Engine) period(x *leg) {
 	now := time.Now()
 	e.mu.Lock()
-	x.steer(now)
+	if !x.over {
+		x.steer(now)
+	}
 	write := !x.over && !x.halted
 	if write {
 		x.advance(e.next)
@@ -184,6 +162,11 @@ func (e *Engine) period(x *leg) {
 		e.sentStops()
 		e.mu.Unlock()
 	}
+	e.mu.Lock()
+	if x.stoodAt.IsZero() && !x.commands() {
+		x.stoodAt = time.Now()
+	}
+	e.mu.Unlock()
 	if e.broken == nil {
 		_, _ = e.setOff()
 		e.confirm()

@@ -113,6 +113,9 @@ func (e *Engine) keep(opening context.Context, first chan<- error) {
 				return
 			}
 			e.hangUp(err)
+			if e.wasClosed(err) {
+				return
+			}
 		} else if !again {
 			first <- err
 			return
@@ -134,6 +137,17 @@ func (e *Engine) keep(opening context.Context, first chan<- error) {
 		backoff = min(2*backoff, lastBackoff)
 		opening = e.life
 	}
+}
+
+// wasClosed reports whether a link failed while the robot was let go of, which is then
+// what Close answers.
+func (e *Engine) wasClosed(err error) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		e.failures = append(e.failures, err)
+	}
+	return e.closed
 }
 
 // hangUp gives a link up that has failed.

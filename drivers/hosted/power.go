@@ -15,7 +15,7 @@ import (
 // it doesn't matter what was told. The loop alone calls it.
 func (e *Engine) powerOff() (told, found error) {
 	e.mu.Lock()
-	e.armed = false
+	e.armed, e.gripping = false, false
 	e.refresh()
 	e.mu.Unlock()
 	ctx := e.context()

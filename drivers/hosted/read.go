@@ -33,8 +33,9 @@ func (e *Engine) read() {
 	if err == nil && len(s.Joints) != len(e.joints) {
 		err = robot.Errf(robot.CodeInternal, e.traits.Backend, "it says something of %d joints, there are %d", len(s.Joints), len(e.joints))
 	}
-	if now := time.Now(); s.At.Before(began) || s.At.After(now) {
-		s.At = began // the oldest that it can be
+	// What hardware reports by itself is older than the read that hands it on, and says so.
+	if s.At.IsZero() || s.At.After(time.Now()) {
+		s.At = began
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -114,7 +115,8 @@ func (e *Engine) held(i int, q float64) {
 		e.astray[i] = 0
 		return
 	}
-	if !e.told[i] {
+	if !e.told[i] || e.readings == 0 {
+		// On a new link too: what was sent last over the old one may never have got there.
 		e.cur.set[i], e.told[i] = q, true
 	}
 	if math.Abs(q-e.cur.set[i]) > 2*e.joints[i].smallest+robot.PositionTolerance {
@@ -166,6 +168,7 @@ func (e *Engine) judge(s *Sample, ok bool) {
 // watch compares what is measured with what it should be; Engine.mu is held.
 func (x *leg) watch(at time.Time) {
 	e := x.e
+	x.feel(at)
 	for i := range e.joints {
 		j := &e.joints[i]
 		if j.open || e.misses[i] > 0 {
@@ -174,7 +177,7 @@ func (x *leg) watch(at time.Time) {
 		if off := e.off(i); math.IsNaN(x.max[i]) || off > x.max[i] {
 			x.max[i] = off
 		}
-		if x.why != toItsEnd {
+		if x.why != toItsEnd || i == x.gripper() {
 			continue
 		}
 		if off := e.behind(i, at); off > x.m.MaxDeviation[i] {

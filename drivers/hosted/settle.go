@@ -21,6 +21,9 @@ func (x *leg) settle(now time.Time) {
 		x.finish(false)
 		return
 	}
+	if now.Before(x.stoodAt) {
+		return // it was measured before the setpoints stood
+	}
 	if !x.resting {
 		x.resting = true
 		x.settled, x.stillBad, x.goodBad = now, now, now
@@ -29,7 +32,7 @@ func (x *leg) settle(now time.Time) {
 	if moving {
 		x.stillBad = now
 	}
-	if moving || !x.halted && e.away() >= 0 {
+	if moving || !x.halted && x.away() >= 0 {
 		x.goodBad = now
 	}
 	rest := restTime
@@ -46,7 +49,7 @@ func (x *leg) settle(now time.Time) {
 		}
 	case late:
 		x.finish(!moving)
-	case patient, x.why == byFault && now.Sub(x.stillBad) >= max(stuckTime, rest):
+	case patient, (x.why == byFault || x.why == byGrip) && now.Sub(x.stillBad) >= max(stuckTime, rest):
 		x.ended() // a joint that doesn't follow is at rest where it is
 	}
 }
@@ -60,7 +63,7 @@ func (x *leg) notThere(moving bool) {
 		return
 	}
 	for i := range e.joints {
-		if d, j := e.off(i), &e.joints[i]; d > j.tolerance() {
+		if d, j := e.off(i), &e.joints[i]; i != x.gripper() && d > j.tolerance() {
 			e.fail(robot.LimitErr(robot.CodeDeviation, j.name, d, j.tolerance(), j.unit, j.name+" came to rest away from its end"))
 			return // the setpoints go to where it is first
 		}
@@ -68,14 +71,16 @@ func (x *leg) notThere(moving bool) {
 	x.finish(true)
 }
 
-// away is a joint that isn't measured at its setpoint, -1 if all are; Engine.mu is held.
-func (e *Engine) away() int {
+// away is a joint that should be at its setpoint and isn't measured there, -1 if all are;
+// Engine.mu is held.
+func (x *leg) away() int {
+	e := x.e
 	for i := range e.joints {
 		near := arrived
 		if e.joints[i].unit == "m" {
 			near = arrivedM
 		}
-		if e.off(i) > near+1.5*e.joints[i].smallest {
+		if i != x.gripper() && e.off(i) > near+1.5*e.joints[i].smallest {
 			return i
 		}
 	}
@@ -85,7 +90,11 @@ func (e *Engine) away() int {
 // ended finishes a leg at rest, unless the setpoints have a way to go to where the joints
 // are; Engine.mu is held.
 func (x *leg) ended() {
-	if to := x.relax(); to != nil {
+	to := x.relax()
+	if to == nil {
+		to = x.regrip()
+	}
+	if to != nil {
 		x.follow(x.e.way(x.e.cur.set, to))
 		x.braking, x.relaxing, x.took = true, true, x.ticks
 		return
@@ -114,7 +123,7 @@ func (x *leg) relax() []float64 {
 	to := slices.Clone(e.cur.set)
 	for i := range e.joints {
 		j := &e.joints[i]
-		if j.open || !(e.off(i) > j.presses()) {
+		if j.open || i == x.gripper() && e.gripping || !(e.off(i) > j.presses()) {
 			continue
 		}
 		if x.offAt[i] > x.m.MaxDeviation[i]+j.limits.Velocity*(plausible+e.traits.Lag.Seconds()) ||

@@ -32,7 +32,7 @@ type stopping struct {
 	done  bool // and the hardware was asked for it
 	acked robot.Tri
 	err   error
-	seq   uint64 // the reads that were published before it was done
+	at    time.Time // when it was done: what is measured from then on counts
 }
 
 // fail ends a stop that can't be sent, or whose answer can't be had.
@@ -183,7 +183,7 @@ func (e *Engine) openJoints() string {
 // atRest reports whether a read after a stop has found all that is measured at rest, and
 // what the stop was to do besides is done; Engine.mu is held.
 func (e *Engine) atRest(s *stopping) bool {
-	return s.done && e.readings > s.seq && !e.cut && e.still() && (e.leg == nil || !e.leg.commands())
+	return s.done && !e.cur.at.Before(s.at) && !e.cut && e.still() && (e.leg == nil || !e.leg.commands())
 }
 
 // sentStops remembers that the stops that wait have been sent; Engine.mu is held.
@@ -237,7 +237,7 @@ func (e *Engine) confirm() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, s := range asked {
-		s.acked, s.done, s.seq = acked, true, e.readings
+		s.acked, s.done, s.at = acked, true, time.Now()
 	}
 	e.broadcast()
 }
