@@ -3,6 +3,7 @@ package hosted
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tau-robot/tau/robot"
 )
@@ -42,6 +43,12 @@ func said(e *robot.Error) string {
 		return e.Text
 	}
 	return fmt.Sprintf("%s (%s, limit %s)", e.Text, e.Value, e.Limit)
+}
+
+// knows reports whether a complaint of the hardware's is latched, or there is no room for
+// more; Engine.mu is held.
+func (e *Engine) knows(f *robot.Fault) bool {
+	return len(e.faults) == maxFaults || slices.ContainsFunc(e.faults, func(l robot.Fault) bool { return l.Code == f.Code && l.Where == f.Where })
 }
 
 // switchOff has the actuators set to off that declare it for a stop; Engine.mu is held.
