@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tau-robot/tau/drivers/feetech/bus"
@@ -93,7 +94,7 @@ func (b *Bus) read(s *servo, i bus.Instruction, at time.Duration) (end time.Dura
 func (b *Bus) turns(i bus.Instruction, baud int, at time.Duration) {
 	slot := byteTime(baud)*time.Duration(b.codec.StatusSize(i.Count)) + patience
 	turn := at
-	for _, id := range i.IDs {
+	for _, id := range slices.Clone(i.IDs) { // which are the codec's own, and answers pass through it
 		silent := turn + slot
 		ended := time.Duration(0)
 		for _, s := range b.hearers(id, baud, at) {
