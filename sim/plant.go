@@ -151,6 +151,7 @@ type plant struct {
 	ext    []float64 // external torque, N·m or N
 	offset []float64 // what the drives' encoders read too much, rad or m
 	lock   []bool    // joint that nothing moves
+	off    []bool    // joint whose drive has no power, whatever step is told; nil: none
 	sat    []bool    // the drive gave all it may in the last step
 	// block is the sign of the direction in which something holds a joint up, e.g.
 	// a gripped body; 0 for none.
@@ -220,7 +221,7 @@ func (p *plant) step(qs, vs []float64, powered bool) bool {
 		p.diag[i] = h * (k.damping + k.friction/math.Max(math.Abs(p.v[i]), stickSpeed))
 		p.sat[i], p.held[i] = false, p.lock[i]
 		p.free[i], p.slope[i] = 0, 0
-		if powered {
+		if powered && !p.dead(i) {
 			vc := feedForward*vs[i] + servoPosition*(qs[i]-p.q[i]-p.offset[i])
 			p.slope[i] = k.gain * (1 + h*servoPosition)
 			if math.Abs(vc) > k.speed {
@@ -251,7 +252,7 @@ func (p *plant) step(qs, vs []float64, powered bool) bool {
 		}
 	}
 	for i := range n {
-		if powered && !p.sat[i] && !p.held[i] {
+		if powered && !p.dead(i) && !p.sat[i] && !p.held[i] {
 			p.integ[i] = clamp(p.integ[i]+p.params[i].gain*servoIntegral*h*(p.vc[i]-p.vn[i]), p.effort[i])
 		}
 		p.dq[i] = h * p.vn[i]
@@ -266,6 +267,9 @@ func (p *plant) step(qs, vs []float64, powered bool) bool {
 	}
 	return true
 }
+
+// dead says that a joint's drive has no power of its own.
+func (p *plant) dead(i int) bool { return p.off != nil && p.off[i] }
 
 func (p *plant) solveOnce(h float64) bool {
 	n := len(p.q)
