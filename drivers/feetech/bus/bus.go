@@ -84,7 +84,10 @@ type Counters struct {
 // Read (its Close) may come from elsewhere. No method keeps a slice that it is given, and none allocates
 // where nothing fails.
 //
-// Each method but Scan returns within Exchange of what it asks for, for each try.
+// Each method but Scan returns within Exchange of what it asks for, for each try. After a
+// try that nothing came to, the next exchange that is answered begins only once a late
+// answer would have come, a Turnaround behind the last deadline: what another register says can't be told
+// apart from it. What nobody answers (SyncWrite) doesn't wait.
 type Bus struct {
 	port    Port
 	arrived arrived // port, or nil
@@ -102,9 +105,11 @@ type Bus struct {
 	// answer to an exchange that failed may still come.
 	free, quiet time.Time
 	echo        Echo
-	echoing     bool // this instruction's echo is still to come, or may be
-	hurt        bool // something damaged came since the instruction
-	heard       bool // anything came since then, our echo apart
+	echoing     bool   // this instruction's echo is still to come, or may be
+	late        bool   // an answer to a try of this exchange may still come
+	before      uint64 // count.Stray when the instruction was sent
+	hurt        bool   // something damaged came since the instruction
+	heard       bool   // anything came since then, our echo apart
 
 	count   Counters
 	silent  [256]*robot.Error // of reads; made once each

@@ -78,7 +78,7 @@ func (b *Bus) SyncWrite(addr uint16, count int, ids, data []byte) error {
 // tell sends what nobody answers. An adapter that echoes is waited for, so that its echo
 // isn't taken for something else, and held against what was sent.
 func (b *Bus) tell(i Instruction) error {
-	if err := b.send(i); err != nil || b.echo == NoEcho {
+	if err := b.send(i, false); err != nil || b.echo == NoEcho {
 		return err
 	}
 	err := b.ownEcho(b.free.Add(b.o.Turnaround))
@@ -88,7 +88,6 @@ func (b *Bus) tell(i Instruction) error {
 		}
 		return err
 	}
-	b.failed()
 	return robot.Errf(i.Op.code(), b.o.Name, "%s: what was sent came back changed: something else was on the line; whether it was done isn't known: %w", i.Op, ErrDamaged)
 }
 
@@ -99,39 +98,39 @@ func (b *Bus) ask(i Instruction, dst []byte, tries int, extra time.Duration) (by
 		return 0, err
 	}
 	var refused error
+	var deadline time.Time
 	for try := range tries {
 		if try > 0 {
 			b.count.Tries++
 		}
-		if err := b.send(i); err != nil {
+		if err := b.send(i, true); err != nil {
 			return 0, err
 		}
-		deadline := b.free.Add(b.Exchange(0, 1, len(dst)) + extra)
+		deadline = b.free.Add(b.Exchange(0, 1, len(dst)) + extra)
 		s, err := b.await(i.ID, len(dst), deadline)
 		if errors.Is(err, errLate) {
+			b.missed(1, len(dst))
 			continue
 		}
 		if err != nil {
 			return 0, err
 		}
-		if try > 0 {
-			// It may be the answer to the try before: then another one is on its way.
-			b.quiet = deadline
-		}
 		if why := b.codec.Refused(s.Error); why != "" {
 			b.count.Refused++
 			refused = b.refusal(i, s.Error, why)
 			if try == tries-1 {
+				b.ended(deadline)
 				return s.Error, refused
 			}
 			continue
 		}
 		b.count.Answered++
 		copy(dst, s.Params)
+		b.ended(deadline)
 		return s.Error, nil
 	}
 	b.count.Failed++
-	b.failed()
+	b.ended(deadline)
 	if refused != nil {
 		return 0, refused
 	}
@@ -157,8 +156,7 @@ func (b *Bus) await(id byte, params int, deadline time.Time) (Status, error) {
 			// The servo's answer is, or will be, to the other host.
 			b.count.Foreign++
 			b.hurt = true
-			b.quiet = deadline
-			return Status{}, errLate
+			return Status{}, b.spend(deadline)
 		case asked:
 			// Were it another host's, an answer would follow.
 			b.held = append(b.held[:0], s.Params...)
@@ -177,9 +175,6 @@ func (b *Bus) noEcho() {
 		b.echo = NoEcho
 	}
 }
-
-// failed remembers that an answer may still come.
-func (b *Bus) failed() { b.quiet = time.Now().Add(b.o.Turnaround) }
 
 // failure is the error of an instruction that no good answer came to. Those of reads are
 // made once for each servo: a loop that reads a servo which is away makes no garbage.

@@ -22,14 +22,15 @@ func (b *Bus) gone(err error) error {
 }
 
 // send throws away what lies on the line and sends an instruction, whose packet is in
-// b.out afterwards.
-func (b *Bus) send(i Instruction) error {
+// b.out afterwards. What nobody answers needn't wait for late answers to something else: it isn't
+// answered.
+func (b *Bus) send(i Instruction, answered bool) error {
 	out, err := b.codec.Append(b.out[:0], i)
 	if err != nil {
 		return err
 	}
 	b.out = out
-	if err := b.drain(); err != nil {
+	if err := b.drain(answered); err != nil {
 		return err
 	}
 	n, err := b.port.Write(b.out)
@@ -41,16 +42,16 @@ func (b *Bus) send(i Instruction) error {
 		return b.gone(err)
 	}
 	b.count.Sent++
-	b.hurt, b.heard, b.echoing = false, false, b.echo != NoEcho
+	b.hurt, b.heard, b.echoing, b.before = false, false, b.echo != NoEcho, b.count.Stray
 	return nil
 }
 
-// drain throws away what lies on the line, and waits for it where an exchange has failed
-// so lately that its answer may still come.
-func (b *Bus) drain() error {
+// drain throws away what lies on the line, and with settle waits for it where an answer
+// failed to come so lately that it may still do.
+func (b *Bus) drain(settle bool) error {
 	b.stray(b.w - b.r)
 	b.r, b.w = 0, 0
-	for !b.quiet.IsZero() {
+	for settle && !b.quiet.IsZero() {
 		n, err := b.read(b.in, b.quiet)
 		b.stray(n)
 		if errors.Is(err, errLate) {
@@ -118,6 +119,22 @@ func (b *Bus) readUntil(p []byte, deadline time.Time) (int, error) {
 		err = io.ErrNoProgress
 	}
 	return 0, b.gone(err)
+}
+
+// missed remembers of a try that answers with so many parameters are missing: where not even
+// as many damaged bytes came, one may be late.
+func (b *Bus) missed(answers, params int) {
+	if b.count.Stray-b.before < uint64(answers*b.codec.StatusSize(params)) {
+		b.late = true
+	}
+}
+
+// ended ends an exchange, whose last answer was due by the deadline: what is late, by as
+// much again as Turnaround bounds, is waited for before the next one.
+func (b *Bus) ended(deadline time.Time) {
+	if b.late {
+		b.late, b.quiet = false, deadline.Add(b.o.Turnaround)
+	}
 }
 
 func (b *Bus) stray(n int) { b.count.Stray += uint64(n) }
@@ -207,17 +224,26 @@ func (b *Bus) ownEcho(deadline time.Time) error {
 			if !errors.Is(err, errLate) {
 				return err
 			}
-			same = false
 		}
 		b.echoing = false
 		if b.echo == Echoes {
-			b.skip(b.w - b.r)
 			b.hurt = true
 			b.count.Damaged++
-			return errLate
+			return b.spend(deadline)
 		}
 	}
 	return nil
+}
+
+// spend throws away what comes until the deadline, so that the next instruction doesn't meet the rest of it:
+// errLate, or that the line is gone.
+func (b *Bus) spend(deadline time.Time) error {
+	for {
+		b.skip(b.w - b.r)
+		if err := b.more(deadline); err != nil {
+			return err
+		}
+	}
 }
 
 // learn finds out whether the adapter echoes, before an instruction whose packet is the
@@ -232,23 +258,35 @@ func (b *Bus) learn(i Instruction, params int) error {
 		return err
 	}
 	b.scratch = out
-	s, n, err := b.codec.Parse(out)
-	if err != nil || n != len(out) || s.ID != i.ID || len(s.Params) != params {
+	if !b.mirrored(i.ID, params) {
 		return nil
 	}
 	// One byte is what no answer has that looks like the request for it.
-	if err := b.send(Instruction{Op: Read, ID: i.ID, Addr: 0, Count: 1}); err != nil {
+	if err := b.send(Instruction{Op: Read, ID: i.ID, Addr: 0, Count: 1}, true); err != nil {
 		return err
 	}
 	deadline := b.free.Add(b.Exchange(0, 1, 1))
 	for {
 		s, err := b.next(deadline)
-		if err != nil && !errors.Is(err, errLate) {
+		if errors.Is(err, errLate) {
+			b.missed(1, 1)
+			b.ended(deadline)
+			break
+		}
+		if err != nil {
 			return err
 		}
-		b.noEcho()
-		if err != nil || s.ID == i.ID && len(s.Params) == 1 {
-			return nil
+		if s.ID == i.ID && len(s.Params) == 1 {
+			break
 		}
 	}
+	// The echo would have come, whether the servo answers or not.
+	b.noEcho()
+	return nil
+}
+
+// mirrored reports whether the packet in b.scratch is one that the servo can answer with.
+func (b *Bus) mirrored(id byte, params int) bool {
+	s, n, err := b.codec.Parse(b.scratch)
+	return err == nil && n == len(b.scratch) && s.ID == id && len(s.Params) == params
 }

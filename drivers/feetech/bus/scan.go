@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/tau-robot/tau/robot"
 )
@@ -45,6 +46,7 @@ func (b *Bus) Scan(ctx context.Context, o ScanOptions) ([]Found, error) {
 			}
 		}
 	}
+	defer func() { b.quiet = time.Now().Add(b.o.Turnaround) }()
 	for _, id := range ids {
 		if err := ctx.Err(); err != nil {
 			return out, robot.Errf(robot.CodeCancelled, b.o.Name, "scan: %w", err)
@@ -85,7 +87,7 @@ func (b *Bus) listen(f *Found, i Instruction, params int) error {
 	if err := b.learn(i, params); err != nil {
 		return err
 	}
-	if err := b.send(i); err != nil {
+	if err := b.send(i, true); err != nil {
 		return err
 	}
 	f.Asked++
@@ -110,6 +112,10 @@ func (b *Bus) listen(f *Found, i Instruction, params int) error {
 			f.Pong = pong(s)
 		}
 		f.Good++
+	}
+	if good == 0 && f.Asked > 1 { // a late answer to the first says whose it is
+		b.missed(1, params)
+		b.ended(deadline)
 	}
 	if b.hurt || good == 0 && b.heard {
 		f.Bad++

@@ -27,19 +27,20 @@ func (b *Bus) SyncRead(addr uint16, count int, ids, dst []byte, status []byte, e
 		errs[k] = errLate
 	}
 	b.ids = append(b.ids[:0], ids...)
-	again, last := false, time.Time{}
+	var deadline time.Time
 	for try := 0; try < b.o.Tries && len(b.ids) > 0; try++ {
-		if again = try > 0; again {
+		if try > 0 {
 			b.count.Tries++
 		}
 		i := Instruction{Op: SyncRead, ID: Broadcast, Addr: addr, Count: count, IDs: b.ids}
-		if err := b.send(i); err != nil {
+		if err := b.send(i, true); err != nil {
 			return 0, err
 		}
-		last = b.free.Add(b.Exchange(0, len(b.ids), count))
+		deadline = b.free.Add(b.Exchange(0, len(b.ids), count))
 		for len(b.ids) > 0 {
-			s, err := b.next(last)
+			s, err := b.next(deadline)
 			if errors.Is(err, errLate) {
+				b.missed(len(b.ids), count)
 				break
 			}
 			if err != nil {
@@ -73,13 +74,10 @@ func (b *Bus) SyncRead(addr uint16, count int, ids, dst []byte, status []byte, e
 			answered++
 		}
 	}
+	b.ended(deadline)
 	if len(b.ids) == 0 {
-		if again {
-			b.quiet = last // an answer to an earlier try may still come
-		}
 		return answered, nil
 	}
-	b.failed()
 	for k, id := range ids {
 		if errors.Is(errs[k], errLate) {
 			b.count.Failed++

@@ -340,7 +340,7 @@ func (c *Codec) ParseInstruction(b []byte) (bus.Instruction, int, error) {
 	op, args := body[0], body[1:]
 	i := bus.Instruction{ID: b[from+headLen]}
 	two := func(at int) int { return int(binary.LittleEndian.Uint16(args[at:])) }
-	ok := true
+	var ok bool
 	switch op {
 	case instPing:
 		i.Op, ok = bus.Ping, len(args) == 0
@@ -364,7 +364,7 @@ func (c *Codec) ParseInstruction(b []byte) (bus.Instruction, int, error) {
 			ok = c.split(&i, args[4:])
 		}
 	default:
-		i.Data, i.Count = body, len(body)
+		i.Data, i.Count, ok = body, len(body), true
 	}
 	if !ok {
 		return bus.Instruction{}, n, bus.WrongLength.Err()

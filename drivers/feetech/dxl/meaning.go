@@ -2,26 +2,43 @@ package dxl
 
 import "github.com/tau-robot/tau/drivers/feetech/bus"
 
-// Values of registers.
+// Values of StatusLevel.
 const (
-	// LevelPing: only a Ping is answered; LevelRead: also Read; LevelAll: every instruction.
-	LevelPing, LevelRead, LevelAll = 0, 1, 2
-	ModeVelocity                   = 1
-	ModePosition                   = 3
-	ModeExtended                   = 4
-	ModePWM                        = 16
-	TorqueOff, TorqueOn            = 0, 1
-	// Kept is the first address that isn't kept without power: bus.Options.KeptBelow. What lies
-	// below can be written only while torque is off.
+	LevelPing = iota // only a Ping is answered
+	LevelRead        // a Read too
+	LevelAll         // and everything else
+)
+
+// Values of OperatingMode.
+const (
+	ModeVelocity = 1
+	ModePosition = 3
+	ModeExtended = 4
+	ModePWM      = 16
+)
+
+// Values of TorqueEnable.
+const (
+	TorqueOff = iota
+	TorqueOn
+)
+
+// Bits of DriveMode.
+const (
+	DriveReverse   = 1 << 0 // the positive direction is the other way round
+	DriveTimeBased = 1 << 2 // profiles are times
+)
+
+const (
+	// Kept is the first address that isn't kept without power: bus.Options.KeptBelow. What
+	// lies below can be written only while torque is off.
 	Kept = 64
 	// TicksPerTurn of the X series' encoder.
 	TicksPerTurn = 4096
-	// WatchdogUnit is what a BusWatchdog counts, in ms, and WatchdogBit the value that says that it has bitten.
+	// WatchdogUnit is what a BusWatchdog counts, in ms.
 	WatchdogUnit = 20
-	WatchdogBit  = -1
-	// DriveReverse is DriveMode's bit for a positive direction the other way round, and
-	// DriveTimeBased the one that makes profiles times.
-	DriveReverse, DriveTimeBased = 1 << 0, 1 << 2
+	// WatchdogBit is its value once it has bitten.
+	WatchdogBit = -1
 )
 
 // The bits of HardwareError and Shutdown.

@@ -237,7 +237,7 @@ func (c *Codec) ParseInstruction(b []byte) (bus.Instruction, int, error) {
 	p := b[from:n]
 	op, args := p[headLen], p[headLen+1:len(p)-1]
 	i := bus.Instruction{ID: p[2]}
-	ok := true
+	var ok bool
 	switch op {
 	case instPing:
 		i.Op, ok = bus.Ping, len(args) == 0

@@ -2,18 +2,31 @@ package sts
 
 import "github.com/tau-robot/tau/drivers/feetech/bus"
 
-// Values of registers.
+// Values of StatusLevel.
 const (
-	// LevelQuiet: only Ping and Read are answered; LevelAll: also Write.
-	LevelQuiet, LevelAll = 0, 1
-	ModePosition         = 0
-	// TorqueCalibrate, written to TorqueEnable, makes the present position 2048 (it writes
-	// HomingOffset) and is here to be kept from being sent.
-	TorqueOff, TorqueOn, TorqueDamping, TorqueCalibrate = 0, 1, 2, 128
+	LevelQuiet = iota // only Ping and Read are answered
+	LevelAll          // Write too
+)
+
+// ModePosition is the Mode of a servo that goes to its GoalPosition.
+const ModePosition = 0
+
+// Values of TorqueEnable.
+const (
+	TorqueOff     = 0
+	TorqueOn      = 1
+	TorqueDamping = 2
+	// TorqueCalibrate makes the present position 2048, by HomingOffset: it is here to be
+	// kept from being sent.
+	TorqueCalibrate = 128
+)
+
+const (
 	// Kept is the first address that isn't kept without power: bus.Options.KeptBelow.
 	Kept = 40
-	// TicksPerTurn of an STS3215's encoder, and ModelSTS3215 its Model register.
+	// TicksPerTurn of an STS3215's encoder.
 	TicksPerTurn = 4096
+	// ModelSTS3215 is its Model register.
 	ModelSTS3215 = 777
 )
 
