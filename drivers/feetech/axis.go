@@ -97,21 +97,20 @@ const rounding = 1e-6
 // position returns where a reading in ticks is, rad or m.
 func (a *axis) position(ticks int) float64 { return a.hw.Position(float64(ticks)) }
 
-// velocity returns ticks per second in rad/s or m/s.
-func (a *axis) velocity(ticks float64) float64 { return ticks / (a.hw.Direction * a.hw.Scale) }
-
 // within says what is wrong with a reading in ticks that, followed since the link came
 // up, is at followed: nil if nothing is.
 func (a *axis) within(ticks int, followed float64) error {
 	at := float64(ticks)
 	limit := math.Max(a.hw.TickMin, math.Min(a.hw.TickMax, at))
+	beyond := math.Abs(at - limit)
+	across := math.Min(math.Abs(at-(a.hw.TickMin+Turn)), math.Abs(at-(a.hw.TickMax-Turn)))
 	switch {
-	case followed != at, (limit != at) && math.Abs(limit-at) > half, ticks < 0, ticks >= Turn:
+	case followed != at, beyond > margin && across < beyond, ticks < 0, ticks >= Turn:
 		return robot.LimitErr(robot.CodeNotCalibrated, a.hw.Name, at, limit, "tick",
-			"the joint has crossed the seam of its encoder, and where it is isn't known any more: turn it back by hand, then switch the servo's supply off and on; if it is where it belongs, calibrate again (tau robot calibrate)")
-	case math.Abs(limit-at) > margin:
+			"the joint has crossed the seam of its encoder, so that where it is isn't known: turn it back by hand; if it is where it belongs, "+again)
+	case beyond > margin:
 		return robot.LimitErr(robot.CodeNotCalibrated, a.hw.Name, at, limit, "tick",
-			"the joint is outside of the range that was calibrated: move it back by hand, or calibrate again (tau robot calibrate)")
+			"the joint is outside of the range that was calibrated: move it back by hand, or "+again)
 	}
 	return nil
 }

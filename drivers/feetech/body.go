@@ -119,12 +119,13 @@ func (b *body) times() (every, read time.Duration, err error) {
 		fmt.Sprintf("at this speed %d servos can't be told where to go %d times a second and read as well; set them, and baud, to a higher one", n, time.Second/hosted.LongestPeriod))
 }
 
-// traits say what this body is.
+// traits say what this body is. A servo's own speed isn't used: it is that of the moment,
+// and a servo that follows a goal every few milliseconds goes in little steps.
 func (b *body) traits() hosted.Traits {
 	every, read, _ := b.times() // newBody has refused what gives an error
 	t := hosted.Traits{
 		Backend: b.fam.name, Version: Version, Device: b.o.Port, Period: every, ReadEvery: readEvery,
-		Exchange: read + latency, Measured: make([]bool, len(b.axes)), Velocity: true, Lag: lag,
+		Exchange: read + latency, Measured: make([]bool, len(b.axes)), Lag: lag,
 	}
 	for i := range t.Measured {
 		t.Measured[i] = true

@@ -97,7 +97,6 @@ type setup struct {
 	torque int64
 	// currentUnit is what one unit of its current is, A; 0: it measures none.
 	currentUnit float64
-	speedUnit   float64 // ticks/s
 	// The supply that it takes, V.
 	minVoltage, maxVoltage float64
 }
@@ -105,7 +104,6 @@ type setup struct {
 // measured is what is known of a servo.
 type measured struct {
 	ticks       int
-	speed       float64 // ticks/s
 	current     float64 // A; NaN where it isn't measured
 	voltage     float64 // V
 	temperature float64 // °C

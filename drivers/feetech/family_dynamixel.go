@@ -20,8 +20,7 @@ const (
 	// dxlMostOffset: in position mode a larger homing offset is ignored.
 	dxlMostOffset = 1024
 
-	dxlVoltage = 0.1               // V
-	dxlSpeed   = 0.229 / 60 * Turn // ticks/s; the register's unit is 0.229 rev/min
+	dxlVoltage = 0.1 // V
 )
 
 // dxlStartup says what the servo does by itself when it is switched on.
@@ -61,7 +60,7 @@ func dynamixelFamily() *family {
 		s := setup{
 			model: uint16(at(dxl.Model)), firmware: fmt.Sprint(at(dxl.Firmware)), id: at(dxl.ID),
 			offset: -at(dxl.HomingOffset), torque: int64(at(dxl.PWMLimit)), silent: at(dxl.StatusLevel) != dxl.LevelAll,
-			low: at(dxl.MinPosition), high: at(dxl.MaxPosition), second: -1, speedUnit: dxlSpeed,
+			low: at(dxl.MinPosition), high: at(dxl.MaxPosition), second: -1,
 			minVoltage: float64(at(dxl.MinVoltage)) * dxlVoltage, maxVoltage: float64(at(dxl.MaxVoltage)) * dxlVoltage,
 			armed: at(dxlStartup)&dxlPowersUp != 0,
 		}
@@ -79,7 +78,7 @@ func dynamixelFamily() *family {
 	}
 	f.readFast = func(b []byte, s *setup, m *measured) {
 		at := func(r bus.Register) int64 { return f.fast.of(b, r) }
-		m.ticks, m.speed = int(at(dxl.PresentPosition)), float64(at(dxl.PresentVelocity))*s.speedUnit
+		m.ticks = int(at(dxl.PresentPosition))
 		m.voltage, m.temperature = float64(at(dxl.PresentVoltage))*dxlVoltage, float64(at(dxl.PresentTemperature))
 		m.current = math.NaN() // a model without it has its load in that register
 		if s.currentUnit > 0 {

@@ -12,11 +12,10 @@ import (
 // What the values in Feetech's registers mean, by the maker's memory table of the STS and
 // SMS series.
 const (
-	stsSeries      = 9      // the low byte of the model number
-	stsVoltage     = 0.1    // V
-	stsCurrent     = 0.0065 // A
-	stsTorque      = 1000   // all of it
-	stsCoarseSpeed = 50     // ticks/s
+	stsSeries  = 9      // the low byte of the model number
+	stsVoltage = 0.1    // V
+	stsCurrent = 0.0065 // A
+	stsTorque  = 1000   // all of it
 )
 
 // feetechFamily is the STS series, by packets of Feetech's own protocol.
@@ -58,14 +57,9 @@ func feetechFamily() *family {
 			id: at(sts.ID), silent: at(sts.StatusLevel) != sts.LevelAll, offset: at(sts.HomingOffset),
 			torque: int64(at(sts.MaxTorque)),
 			low:    at(sts.MinPosition), high: at(sts.MaxPosition), second: -1, currentUnit: stsCurrent,
-			speedUnit:  stsCoarseSpeed,
 			minVoltage: float64(at(sts.MinVoltage)) * stsVoltage, maxVoltage: float64(at(sts.MaxVoltage)) * stsVoltage,
 		}
-		phase := at(sts.Phase)
-		if phase&sts.PhaseTickSpeed != 0 {
-			s.speedUnit = 1
-		}
-		switch {
+		switch phase := at(sts.Phase); {
 		case at(sts.Mode) != sts.ModePosition:
 			s.mode = fmt.Sprintf("its operating mode is %d, which isn't position (%d)", at(sts.Mode), sts.ModePosition)
 		case phase&sts.PhaseManyTurns != 0:
@@ -77,9 +71,9 @@ func feetechFamily() *family {
 		}
 		return s
 	}
-	f.readFast = func(b []byte, s *setup, m *measured) {
+	f.readFast = func(b []byte, _ *setup, m *measured) {
 		at := func(r bus.Register) int64 { return f.fast.of(b, r) }
-		m.ticks, m.speed = int(at(sts.PresentPosition)), float64(at(sts.PresentSpeed))*s.speedUnit
+		m.ticks = int(at(sts.PresentPosition))
 		m.voltage, m.temperature = float64(at(sts.PresentVoltage))*stsVoltage, float64(at(sts.PresentTemperature))
 		m.current = math.Abs(float64(at(sts.PresentCurrent))) * stsCurrent
 		m.powered, m.goal = at(sts.TorqueEnable) == 1, int(at(sts.GoalPosition))

@@ -114,12 +114,12 @@ func (b *body) judge(i int, j *hosted.Joint, at time.Time) (restarted bool) {
 			Text: "the servo has lost its torque by itself: its supply was interrupted, or something else on the bus switched it off"})
 	}
 	v.told = m.powered
-	*j = hosted.Joint{Position: a.position(m.ticks), Velocity: a.velocity(m.speed), Effort: math.NaN(), Powered: m.powered, Setpoint: math.NaN()}
+	*j = hosted.Joint{Position: a.position(m.ticks), Velocity: math.NaN(), Effort: math.NaN(), Powered: m.powered, Setpoint: math.NaN()}
 	if m.powered {
 		j.Setpoint = a.position(m.goal)
 	}
 	if err := a.within(m.ticks, float64(m.ticks)+v.turns.base); err != nil {
-		j.Position, j.Velocity, j.Err = math.NaN(), math.NaN(), err
+		j.Position, j.Err = math.NaN(), err
 	}
 	return restarted
 }

@@ -1,0 +1,80 @@
+package feetech_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tau-robot/tau/drivers/feetech"
+	"github.com/tau-robot/tau/robot/robottest"
+)
+
+// fixture is a robot for the suite.
+func (b *bench) fixture(t *testing.T) robottest.Fixture {
+	f := robottest.Fixture{
+		Backend: b.open(t), Model: b.o.Model, Disabled: true, Target: b.to(),
+		Tolerance: 0.013, MaxDeviation: 0.08,
+		// Two periods until the brake, and what the emulated servo lags.
+		Lag: 0.08, Watchdog: 0.02,
+		Freeze: func() { must(t, b.bus.Mute(b.id(0), true)) },
+		Unplug: b.bus.Unplug, Replug: b.bus.Plug,
+		Silence: func() { b.each(t, func(id byte) error { return b.bus.Detach(id, true) }) },
+		Reboot:  func() { b.each(t, b.bus.Restart) },
+		// Hotter than the file allows, and not so hot that the servo lets go by itself.
+		Trip:   func() { must(t, b.bus.Heat(b.id(0), b.o.Hardware.Joints[0].MaxTemperature+3)) },
+		Untrip: func() { must(t, b.bus.Heat(b.id(0), math.NaN())) },
+		Rival: func() error {
+			again, err := feetech.Open(context.Background(), b.o)
+			if err != nil {
+				return err
+			}
+			return again.Close()
+		},
+		Observe:   b.observe,
+		Block:     func(j int) { must(t, b.bus.Hold(b.id(j), true)) },
+		TorqueOff: true,
+	}
+	if b.o.Hardware.EStopPowersOff {
+		// Closing lets go, and says so of a servo that doesn't answer.
+		f.Freeze = nil
+	}
+	return f
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	require.NoError(t, err)
+}
+
+// harness puts the arm to the suite, in simulated time. What the suite blocks or freezes
+// is to be found out by its position, so the file bounds no current.
+func (a arm) harness(change func(*bench)) robottest.Harness {
+	return robottest.Harness{Bubble: true, New: func(t *testing.T) robottest.Fixture {
+		b := a.bench(t)
+		for i := range b.o.Hardware.Joints {
+			b.o.Hardware.Joints[i].MaxCurrent = 0
+		}
+		change(b)
+		return b.fixture(t)
+	}}
+}
+
+func TestConformanceOfFeetech(t *testing.T) { robottest.Run(t, so101().harness(func(*bench) {})) }
+
+// That servos of Dynamixel's keep their torque at an e-stop, as those above do, and that
+// they let go.
+func TestConformanceOfDynamixel(t *testing.T) {
+	robottest.Run(t, pantilt().harness(func(b *bench) { b.o.Hardware.EStopPowersOff = false }))
+}
+
+func TestConformanceOfDynamixelThatLetsGo(t *testing.T) {
+	require.True(t, powersOff(t))
+	robottest.Run(t, pantilt().harness(func(*bench) {}))
+}
+
+func powersOff(t *testing.T) bool {
+	_, f := pantilt().load(t)
+	return f.EStopPowersOff
+}
