@@ -2,9 +2,9 @@ package hosted_test
 
 import (
 	"context"
+	"math"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -69,7 +69,38 @@ func (g rig) bench(t testing.TB) *bench {
 	if slices.Contains(measured, false) {
 		o.At = slices.Clone(m.Home)
 	}
-	return &bench{device: d, o: o, m: m}
+	b := &bench{device: d, o: o, m: m}
+	t.Cleanup(b.judge) // once everything is closed
+	return b
+}
+
+// judge holds every setpoint that was written to what none may break: it is within its
+// limits, no farther from the one before than the joint's largest speed takes it in a
+// period, comes no sooner than three quarters of one after it, and only while torque is approved.
+func (b *bench) judge() {
+	period := b.o.Traits.Period
+	var before time.Time
+	for k, w := range b.writings() {
+		if len(w.q) != len(b.m.Limits) {
+			b.wrong("setpoint %d is of %d joints", k, len(w.q))
+			return
+		}
+		for i, l := range b.m.Limits {
+			switch by := math.Abs(w.q[i] - w.from[i]); {
+			case !(w.q[i] >= l.Lower && w.q[i] <= l.Upper):
+				b.wrong("setpoint %d of joint %d is %g, outside of %g to %g", k, i, w.q[i], l.Lower, l.Upper)
+			case !(by <= l.Velocity*period.Seconds()*(1+1e-9)) && !b.deaf[i]:
+				b.wrong("setpoint %d of joint %d jumps by %g rad in a period", k, i, by)
+			}
+		}
+		if gap := w.at.Sub(before); gap < period*3/4 {
+			b.wrong("setpoint %d comes %v after the one before", k, gap)
+		}
+		before = w.at
+		if !w.approved {
+			b.wrong("setpoint %d was written without torque approved", k)
+		}
+	}
 }
 
 func (b *bench) open(t testing.TB) *hosted.Engine {
@@ -148,6 +179,3 @@ func TestConformanceOfMeasuredServos(t *testing.T) { robottest.Run(t, measuredRi
 func TestConformanceOfOpenLoopServos(t *testing.T) { robottest.Run(t, blindRig.harness()) }
 func TestConformanceOfHalfMeasured(t *testing.T)   { robottest.Run(t, halfRig.harness()) }
 func TestConformanceWithALamp(t *testing.T)        { robottest.Run(t, lampRig.harness()) }
-
-// inBubble runs a test in simulated time.
-func inBubble(t *testing.T, do func(t *testing.T)) { synctest.Test(t, do) }

@@ -21,7 +21,7 @@ const tick = 2 * math.Pi / 4096
 // bubble is simulated: each goes to its goal as a first-order system while it has torque.
 // What goes wrong with it is told to its fields, under mu.
 type device struct {
-	t        testing.TB
+	wrong    func(format string, args ...any) // what should never happen has happened
 	measured []bool
 	lag      time.Duration
 	// What an exchange takes.
@@ -49,11 +49,12 @@ type device struct {
 	delay     map[string]time.Duration // the next call of it takes so much longer
 	once      map[string]func()        // called as the next call of it begins
 	confirm   robot.Tri
-	goals     bool // says of its own setpoints
+	tells     bool // says of its own setpoints
 	effort    func(joint int) float64
 	said      []float64 // velocities that it says it measures
 	breaks    chan struct{}
 
+	approved bool // torque was switched on, and not off
 	log      []written
 	calls    map[string]int
 	switched []bool // each PowerOn and PowerOff
@@ -62,20 +63,22 @@ type device struct {
 
 // written is a setpoint that was written.
 type written struct {
-	at    time.Time
-	q     []float64
-	power bool // all joints had torque
+	at       time.Time
+	q        []float64
+	from     []float64 // what the servos held before
+	approved bool      // torque was switched on, and not off
+	power    bool      // all joints had torque
 }
 
 func newDevice(t testing.TB, measured []bool, lamps int, at []float64) *device {
 	n := len(measured)
 	d := &device{
-		t: t, measured: measured, lag: 30 * time.Millisecond,
+		wrong: t.Errorf, measured: measured, lag: 30 * time.Millisecond,
 		reads: 2 * time.Millisecond, writes: 500 * time.Microsecond, switches: 20 * time.Millisecond,
 		at: time.Now(), q: slices.Clone(at), goal: slices.Clone(at), power: make([]bool, n), lamps: make([]float64, lamps),
 		silent: make([]bool, n), stuck: make([]bool, n), deaf: make([]bool, n), refuses: make([]bool, n), clings: make([]bool, n),
 		hang: map[string]bool{}, spell: map[string]bool{}, broken: map[string]error{}, delay: map[string]time.Duration{}, once: map[string]func(){},
-		confirm: robot.Yes, goals: true, calls: map[string]int{}, breaks: make(chan struct{}),
+		confirm: robot.Yes, tells: true, calls: map[string]int{}, breaks: make(chan struct{}),
 	}
 	return d
 }
@@ -106,6 +109,24 @@ func (d *device) where() []float64 {
 	defer d.mu.Unlock()
 	d.pass()
 	return slices.Clone(d.q)
+}
+
+// goals is what the servos hold, torque which of them has it.
+func (d *device) goals() (out []float64) {
+	d.do(func() { out = slices.Clone(d.goal) })
+	return out
+}
+
+func (d *device) torque() (out []bool) {
+	d.do(func() { out = slices.Clone(d.power) })
+	return out
+}
+
+// used reports whether somebody has the device.
+func (d *device) used() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.inUse
 }
 
 // writings is what was written so far.
@@ -163,7 +184,7 @@ func (b *body) call(ctx context.Context, name string, takes time.Duration, do fu
 	d.mu.Lock()
 	d.calls[name]++
 	if b.busy != "" {
-		d.t.Errorf("%s was called while %s ran: the line has two masters", name, b.busy)
+		d.wrong("%s was called while %s ran: the line has two masters", name, b.busy)
 	}
 	b.busy = name
 	hang, spell, failed, breaks, begins := d.hang[name], d.spell[name], d.broken[name], d.breaks, d.once[name]
@@ -275,7 +296,7 @@ func (b *body) Read(ctx context.Context, s *hosted.Sample) error {
 				j.Velocity = d.said[i]
 			}
 			j.Powered = d.power[i]
-			if d.goals && d.measured[i] {
+			if d.tells && d.measured[i] {
 				j.Setpoint = math.Round(d.goal[i]/tick) * tick
 			}
 		}
@@ -295,7 +316,7 @@ func (b *body) Write(ctx context.Context, q []float64) error {
 	q = slices.Clone(q)
 	return b.call(ctx, "write", b.d.writes, func() error {
 		d := b.d
-		d.log = append(d.log, written{time.Now(), q, !slices.Contains(d.power, false)})
+		d.log = append(d.log, written{time.Now(), q, slices.Clone(d.goal), d.approved, !slices.Contains(d.power, false)})
 		for i := range q {
 			if !d.deaf[i] {
 				d.goal[i] = q[i]
@@ -322,8 +343,12 @@ func (b *body) PowerOn(ctx context.Context, q []float64) error {
 	q = slices.Clone(q)
 	return b.call(ctx, "power on", b.d.switches, func() error {
 		d := b.d
-		d.switched = append(d.switched, true)
+		d.switched, d.approved = append(d.switched, true), true
 		for i := range q {
+			// Nothing snaps: 0.02 rad, and what an encoder can't tell apart.
+			if by := math.Abs(q[i] - d.q[i]); d.measured[i] && !d.power[i] && by > 0.02+3*tick {
+				d.wrong("joint %d is powered %g rad from where it is", i, by)
+			}
 			if d.refuses[i] {
 				return robot.Errf(robot.CodeStaleState, "fake", "joint %d doesn't answer", i)
 			}
@@ -336,7 +361,7 @@ func (b *body) PowerOn(ctx context.Context, q []float64) error {
 func (b *body) PowerOff(ctx context.Context) error {
 	return b.call(ctx, "power off", b.d.switches, func() error {
 		d := b.d
-		d.switched = append(d.switched, false)
+		d.switched, d.approved = append(d.switched, false), false
 		var errs []error
 		for i := range d.power {
 			if d.clings[i] {

@@ -38,7 +38,8 @@ type Engine struct {
 	sample    Sample
 	next      []float64 // the setpoint that is written next
 	broken    error     // why the link has to be given up
-	wroteAt   time.Time // when the last setpoint was
+	begunAt   time.Time // when it was begun to write the last setpoint
+	wroteAt   time.Time // when the hardware had it: a period before the next one is due
 	readAt    time.Time // when the last Read began
 	sinceRead int       // periods
 	recent    recent

@@ -202,7 +202,7 @@ func (x *leg) begin() {
 // steer turns the leg into its brake where it is to end, or has it stand; Engine.mu is held.
 func (x *leg) steer(now time.Time) {
 	e := x.e
-	if due := e.wroteAt.Add(e.traits.Period); x.ticks > 0 && x.commands() && now.Sub(due) > HeldUpAfter {
+	if due := e.begunAt.Add(e.traits.Period); x.ticks > 0 && x.commands() && now.Sub(due) > HeldUpAfter {
 		// The joints have come to rest where they were told to be last. To go on from
 		// there at the speed of then, if only to brake, would be a jolt.
 		e.fail(robot.LimitErr(robot.CodeLinkTimeout, e.traits.Backend, now.Sub(due).Seconds(), HeldUpAfter.Seconds(), "s",

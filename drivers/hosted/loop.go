@@ -72,19 +72,14 @@ func (e *Engine) turn() (wait time.Duration, over bool) {
 	case !linked: // it was abandoned while it hung
 		e.broken = robot.Errf(robot.CodeLinkTimeout, e.traits.Device, "the hardware has hung")
 		return 0, false
-	case x != nil && !x.going:
-		if !e.start(x) {
-			return 0, false
-		}
-		fallthrough
 	case x != nil:
-		if due := e.wroteAt.Add(e.traits.Period); x.ticks > 0 {
-			if early := time.Until(due); early > 0 {
-				return early, false
-			}
+		if early := time.Until(e.wroteAt.Add(e.traits.Period)); early > 0 {
+			return early, false
 		}
-		e.period(x)
-		return time.Until(e.wroteAt.Add(e.traits.Period)), false
+		if x.going || e.start(x) {
+			e.period(x)
+		}
+		return 0, false
 	}
 	e.idleStops()
 	switch {
@@ -135,6 +130,10 @@ func (e *Engine) start(x *leg) bool {
 	return true
 }
 
+// lateWrite is the part of a period, as a divisor, by which setpoints may be nearer to each
+// other than a period, where one took longer to write than the next.
+const lateWrite = 4
+
 // period is one control period of a leg: the next setpoint, what else is to be said, and
 // every so often a look at where the joints are.
 func (e *Engine) period(x *leg) {
@@ -152,13 +151,22 @@ func (e *Engine) period(x *leg) {
 		ctx := e.context()
 		e.guard.begin(e.traits.patience())
 		err := e.called("writing setpoints", e.opts.Body.Write(ctx, e.next))
+		if e.broken != nil {
+			return // which ends the leg as well
+		}
+		// One that took long to write was with the hardware late, and so is the next.
+		at := now
+		if late := time.Now().Add(-e.traits.Period / lateWrite); at.Before(late) {
+			at = late
+		}
 		e.mu.Lock()
-		x.wrote(e.next, now, err)
+		x.wrote(e.next, at, err)
+		e.begunAt = now
 		e.mu.Unlock()
 	} else {
 		e.mu.Lock()
 		x.ticks++
-		e.wroteAt = now
+		e.wroteAt, e.begunAt = now, now
 		e.sentStops()
 		e.mu.Unlock()
 	}

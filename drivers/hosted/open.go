@@ -112,8 +112,7 @@ func (e *Engine) keep(opening context.Context, first chan<- error) {
 			if err == nil {
 				return
 			}
-			e.hangUp(err)
-			if e.wasClosed(err) {
+			if e.hangUp(err) {
 				return
 			}
 		} else if !again {
@@ -139,20 +138,13 @@ func (e *Engine) keep(opening context.Context, first chan<- error) {
 	}
 }
 
-// wasClosed reports whether a link failed while the robot was let go of, which is then
-// what Close answers.
-func (e *Engine) wasClosed(err error) bool {
+// hangUp gives a link up that has failed. It reports whether that was while the robot was
+// let go of: then it is what Close answers. One that was lost before isn't.
+func (e *Engine) hangUp(err error) (closed bool) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
+	if closed = e.closed; closed {
 		e.failures = append(e.failures, err)
 	}
-	return e.closed
-}
-
-// hangUp gives a link up that has failed.
-func (e *Engine) hangUp(err error) {
-	e.mu.Lock()
 	e.lose(err)
 	e.mu.Unlock()
 	e.guard.begin(e.traits.patience())
@@ -161,6 +153,7 @@ func (e *Engine) hangUp(err error) {
 	if failed != nil {
 		e.opts.Log.Warn("hardware whose link was lost doesn't disconnect well", "device", e.traits.Device, "error", failed)
 	}
+	return closed
 }
 
 // connect makes a link: the hardware is connected, each joint has answered, and what
@@ -185,8 +178,10 @@ func (e *Engine) connect(opening context.Context, again bool) error {
 	e.mu.Unlock()
 	if err := e.greet(again); err != nil {
 		e.mu.Lock()
-		e.unlink()
-		e.link, e.unlink = nil, nil
+		if e.link != nil { // it wasn't abandoned meanwhile
+			e.unlink()
+			e.link, e.unlink = nil, nil
+		}
 		e.mu.Unlock()
 		e.guard.begin(e.traits.patience())
 		failed := e.opts.Body.Disconnect()
