@@ -121,7 +121,8 @@ func TestRealSaysWhatTheOptInIsAndFailsClosed(t *testing.T) {
 	usage(t, real("--session", "cell"), "needs --driver")
 	usage(t, real("--session", "cell", "--driver", "mcu"), "needs --port")
 	usage(t, full("--config", "x.toml", "--driver", "hal"), `no driver "hal"`)
-	usage(t, full("--config", "x.toml", "--driver", "feetech"), "isn't built yet")
+	usage(t, full("--config", "x.toml", "--driver", "feetech"), "--config", "x.toml", "no such file")
+	usage(t, real("--session", "cell", "--driver", "gobot"), "needs --config")
 	for _, bad := range []string{"0", "-1m", "8h1s", "NaN", "forever", "1e3"} {
 		usage(t, full("--for", bad), "--for")
 	}

@@ -43,6 +43,45 @@ func (l Lang) OptInOutput() string { return l.pick("Output", "Çıkış") }
 // OptInChannel stands before a channel's number.
 func (l Lang) OptInChannel() string { return l.pick("channel", "kanal") }
 
+// OptInBusID stands before the number of a servo on a bus.
+func (l Lang) OptInBusID() string { return l.pick("bus ID", "veri yolu kimliği") }
+
+// OptInPin stands before the number of a board's pin.
+func (l Lang) OptInPin() string { return l.pick("pin", "bacak") }
+
+// OptInOnChip names the chip that a channel is of.
+func (l Lang) OptInOnChip(name string) string { return l.pick("of chip %s", "%s yongasında", name) }
+
+// OptInTorque says how much of a servo's torque it may give.
+func (l Lang) OptInTorque(percent string) string {
+	return l.pick("torque up to %s %%", "tork en çok %% %s", percent)
+}
+
+// OptInEnds says at which temperature or current a servo's motion ends.
+func (l Lang) OptInEnds(at string) string { return l.pick("ends at %s", "%s değerinde durur", at) }
+
+// OptInChip labels a PWM chip.
+func (l Lang) OptInChip() string { return l.pick("Chip", "Yonga") }
+
+// OptInAdaptor labels what a board's or a computer's pins are reached by.
+func (l Lang) OptInAdaptor() string { return l.pick("Adaptor", "Bağdaştırıcı") }
+
+// OptInSupply labels the voltage within which the servos may move.
+func (l Lang) OptInSupply() string { return l.pick("Supply", "Besleme") }
+
+// OptInAbsent labels what the description has and this robot has not.
+func (l Lang) OptInAbsent() string { return l.pick("Not on this robot", "Bu robotta yok") }
+
+// OptInIfItDies labels what happens to hardware without a brake of its own when the
+// program that moves it is gone.
+func (l Lang) OptInIfItDies() string { return l.pick("If this program dies", "Bu program ölürse") }
+
+// OptInGoesOn says that.
+func (l Lang) OptInGoesOn() string {
+	return l.pick("each servo goes to the last place it was sent to, and stays there with power",
+		"her servo en son gönderildiği yere gider ve orada güçle kalır")
+}
+
 // OptInAssumed says which limits nothing gave.
 func (l Lang) OptInAssumed(which string) string {
 	return l.pick("%s assumed", "%s varsayıldı", which)

@@ -130,12 +130,16 @@ func (r *realRobot) describe(l words.Lang, now time.Time) []control.Line {
 		{Label: l.OptInPort(), Text: r.Port},
 		{Label: l.OptInCalibrated(), Text: calibrated + ", " + r.File.Name + ", " + hex.EncodeToString(hash[:])},
 	}
+	lines = append(lines, r.means(l)...)
 	for i := range r.File.Joints {
 		lines = append(lines, control.Line{Label: l.OptInLimits(), Text: r.joint(l, i)})
 	}
 	for i := range r.File.Outputs {
 		o, a := &r.File.Outputs[i], r.model.Actuators[i]
-		lines = append(lines, control.Line{Label: l.OptInOutput(), Text: fmt.Sprintf("%s %g .. %g (%s), %s %d", o.Actuator, a.Lower, a.Upper, a.Unit, l.OptInChannel(), o.Channel)})
+		lines = append(lines, control.Line{Label: l.OptInOutput(), Text: fmt.Sprintf("%s %g .. %g (%s), %s", o.Actuator, a.Lower, a.Upper, a.Unit, r.place(l, o.Channel, o.Via))})
+	}
+	if len(r.File.Absent) > 0 {
+		lines = append(lines, control.Line{Label: l.OptInAbsent(), Text: strings.Join(r.File.Absent, ", ")})
 	}
 	estop := l.OptInPowerStays()
 	if r.File.EStopPowersOff {
@@ -145,16 +149,23 @@ func (r *realRobot) describe(l words.Lang, now time.Time) []control.Line {
 	if r.File.LostLinkPowersOff {
 		lost = l.OptInPowerGoes()
 	}
-	return append(lines,
+	lines = append(lines,
 		control.Line{Label: l.OptInEStop(), Text: estop},
-		control.Line{Label: l.OptInLost(), Text: lost},
+		control.Line{Label: l.OptInLost(), Text: lost})
+	if r.hosted() {
+		lines = append(lines, control.Line{Label: l.OptInIfItDies(), Text: l.OptInGoesOn()})
+	}
+	return append(lines,
 		control.Line{Label: l.OptInConfiguration(), Text: hex.EncodeToString(r.config[:])})
 }
 
 func (r *realRobot) joint(l words.Lang, i int) string {
 	j, unit := &r.File.Joints[i], r.model.Joints[r.model.Active[i]].Type.Unit()
-	text := fmt.Sprintf("%s %.4g .. %.4g %s, %.4g %s/s, %.4g %s/s², %s %d", j.Name, j.Lower, j.Upper, unit, j.Velocity, unit,
-		j.Acceleration, unit, l.OptInChannel(), j.Channel)
+	text := fmt.Sprintf("%s %.4g .. %.4g %s, %.4g %s/s, %.4g %s/s², %s", j.Name, j.Lower, j.Upper, unit, j.Velocity, unit,
+		j.Acceleration, unit, r.place(l, j.Channel, j.Via))
+	if j.Kind == hardware.BusServo {
+		text += ", " + guards(l, j)
+	}
 	if len(r.File.Limits(r.model)[i].Assumed) > 0 {
 		text += ", " + l.OptInAssumed(strings.Join(r.File.Limits(r.model)[i].Assumed, ", "))
 	}
@@ -162,6 +173,55 @@ func (r *realRobot) joint(l words.Lang, i int) string {
 		text += ", " + l.OptInOpenLoop()
 	}
 	return text
+}
+
+// place says where something is connected: which channel of our own board, which servo of a
+// bus, which pin of another board, which channel of a chip on it.
+func (r *realRobot) place(l words.Lang, n int, via string) string {
+	switch {
+	case via != "":
+		return fmt.Sprintf("%s %d %s", l.OptInChannel(), n, l.OptInOnChip(via))
+	case r.Driver == hardware.DriverFeetech, r.Driver == hardware.DriverDynamixel:
+		return fmt.Sprintf("%s %d", l.OptInBusID(), n)
+	case r.Driver == hardware.DriverGobot:
+		return fmt.Sprintf("%s %d", l.OptInPin(), n)
+	}
+	return fmt.Sprintf("%s %d", l.OptInChannel(), n)
+}
+
+// guards say how strong a bus servo may be, and where its motion ends by itself.
+func guards(l words.Lang, j *hardware.Joint) string {
+	text := l.OptInTorque(strconv.FormatFloat(100*j.TorqueLimit, 'g', 4, 64))
+	if j.MaxCurrent > 0 {
+		text += ", " + l.OptInEnds(fmt.Sprintf("%g A", j.MaxCurrent))
+	}
+	if j.MaxTemperature > 0 {
+		text += ", " + l.OptInEnds(fmt.Sprintf("%g °C", j.MaxTemperature))
+	}
+	return text
+}
+
+// hosted reports hardware that takes one setpoint after another and has no brake.
+func (r *realRobot) hosted() bool { return r.Driver != hardware.DriverMCU }
+
+// means are by what the joints are reached, beside the port.
+func (r *realRobot) means(l words.Lang) (out []control.Line) {
+	f := r.File
+	if f.Adaptor != "" {
+		out = append(out, control.Line{Label: l.OptInAdaptor(), Text: f.Adaptor})
+	}
+	if f.MinVoltage > 0 || f.MaxVoltage > 0 {
+		text := fmt.Sprintf("%g .. %g V", f.MinVoltage, f.MaxVoltage)
+		if f.MaxVoltage == 0 {
+			text = fmt.Sprintf("%g V ..", f.MinVoltage)
+		}
+		out = append(out, control.Line{Label: l.OptInSupply(), Text: text})
+	}
+	for i := range f.Chips {
+		c := &f.Chips[i]
+		out = append(out, control.Line{Label: l.OptInChip(), Text: fmt.Sprintf("%s: %s, I2C %d, %#x, %g Hz", c.Name, c.Kind, c.Bus, c.Address, c.Frequency)})
+	}
+	return out
 }
 
 // optInData is the data of an opt-in's event.

@@ -14,6 +14,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/gate/approver/signed"
 	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/hardware"
 )
 
 const (
@@ -67,8 +68,8 @@ func (b *bridgeFlags) add(cmd *cobra.Command, isReal bool) {
 	f.StringVar(&b.store, "store", "", "PostgreSQL database that several bridges share, postgres://user@host:port/database, or @FILE with that in a file of mode 0600 (default: a file of the data folder)")
 	f.BoolVarP(&b.verbose, "verbose", "v", false, "log tier-0 calls too")
 	f.BoolVar(&b.rehearse, "rehearse", false, "simulated sessions only: run physical calls without asking anybody")
-	f.StringVar(&b.driver, "driver", "", "driver of the real robot")
-	f.StringVar(&b.port, "port", "", "device of the real robot")
+	f.StringVar(&b.driver, "driver", "", "driver of the real robot: "+driverNames)
+	f.StringVar(&b.port, "port", "", "device of the real robot; 'tau robot ports' lists them")
 	f.StringVar(&b.config, "config", "", "the real robot's file (TOML): which channel moves which joint, and how")
 	f.StringVar(&b.at, "at", "", "where the joints are that nothing measures: home, or joint=rad,… for each; without it they can't be powered after a reset of the board")
 	f.BoolVar(&b.resetOnOpen, "reset-on-open", false, "reset the board when its port is opened, as an Arduino's does by itself; unpowered joints may drop")
@@ -127,8 +128,8 @@ func (b *bridgeFlags) checkReal() error {
 	}
 	switch {
 	case b.driver == "":
-		return exit.Usagef("robot real needs --driver; there is mcu")
-	case b.port == "":
+		return exit.Usagef("robot real needs --driver; there are %s", driverNames)
+	case b.port == "" && b.driver != hardware.DriverGobot: // a computer's own pins have none
 		return exit.Usagef("robot real needs --port, the robot's device")
 	case b.config == "":
 		return exit.Usagef("robot real needs --config, the robot's file: which channel moves which joint, and how (docs/HARDWARE.md)")

@@ -14,7 +14,6 @@ import (
 
 	"github.com/tau-robot/tau/cmd/tau/internal/bridge"
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
-	"github.com/tau-robot/tau/drivers/mcu"
 	"github.com/tau-robot/tau/gate/private"
 	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/robot/hardware"
@@ -32,28 +31,6 @@ type driverOptions struct {
 
 // opener opens a driver; see bridge.Real.Open.
 type opener func(ctx context.Context, o driverOptions, log *slog.Logger) (robot.Backend, error)
-
-// driverOf returns the driver of that name.
-func driverOf(name string) (opener, error) {
-	switch name {
-	case "mcu":
-		return openMCU, nil
-	case "gobot", "feetech":
-		return nil, exit.Usagef("--driver %s isn't built yet; there is mcu", name)
-	}
-	return nil, exit.Usagef("there is no driver %q; there is mcu, and gobot and feetech are planned", name)
-}
-
-// openMCU opens a board with our own firmware.
-func openMCU(ctx context.Context, o driverOptions, log *slog.Logger) (robot.Backend, error) {
-	r, err := mcu.Open(ctx, mcu.Options{
-		Model: o.model, Hardware: o.file, Port: o.port, Baud: o.file.Baud, ResetOnOpen: o.resetOnOpen, At: o.at, Now: o.now, Log: log,
-	})
-	if err != nil {
-		return nil, err // never a nil *mcu.Robot in an interface
-	}
-	return r, nil
-}
 
 func (a *app) real() *cobra.Command {
 	var b bridgeFlags
@@ -82,6 +59,9 @@ func (a *app) runReal(b *bridgeFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := portOf(b, file); err != nil {
+		return err
+	}
 	o := driverOptions{model: model, file: file, port: b.port, resetOnOpen: b.resetOnOpen, now: time.Now}
 	if o.at, err = whereItIs(b.at, file, model); err != nil {
 		return exit.Usagef("%w", err)
@@ -101,12 +81,14 @@ func realFile(path, driver string, m *robot.Model) (*hardware.File, *robot.Model
 	if err != nil {
 		return nil, nil, exit.Usagef("--config: %w", err)
 	}
+	// The driver first: a file for another one has other keys, and which of them is wrong
+	// is not what is wrong with it.
+	if is, err := hardware.DriverOf(path, data); err == nil && is != "" && is != driver {
+		return nil, nil, exit.Filef("", "--config: %s is for the driver %q, and --driver is %q", path, is, driver)
+	}
 	file, err := hardware.Parse(path, data, m, time.Now())
 	if err != nil {
 		return nil, nil, exit.Filef("", "--config: %w", err)
-	}
-	if file.Driver != driver {
-		return nil, nil, exit.Filef("", "--config: %s is for the driver %q, and --driver is %q", path, file.Driver, driver)
 	}
 	narrow, err := file.Tightened(m)
 	if err != nil {
