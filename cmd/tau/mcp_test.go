@@ -144,7 +144,7 @@ func inLog(t *testing.T, dir string, status gate.Status) {
 func TestWhatAnsweredPendingIsFetchedByTheClient(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
-	s := sit(t, dir, "--clock", "real", "--mcp-wait", "500ms")
+	s := sit(t, dir, "--clock", "real", "--mcp-wait", "3s") // by then it is planned, and has a digest
 	c := s.client("legacy")
 	c.List()
 	e := c.Call("slow", "move_joints", `{"positions":{"shoulder_pan":0.3}}`) // nobody has answered yet

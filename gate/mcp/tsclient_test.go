@@ -28,6 +28,7 @@ var eras = map[string]string{"legacy": "2025-11-25", "auto": "2026-07-28"}
 // The official TypeScript SDK's client, in both eras of the protocol, against the
 // real gate.
 func TestTypeScriptClient(t *testing.T) {
+	mcptest.Need(t)
 	for revision, want := range eras {
 		t.Run(revision, func(t *testing.T) {
 			r := serveGate(t, gatetest.Script(t, gatetest.Reject(), gatetest.Approve(), gatetest.Approve(), gatetest.Approve()), nil)
@@ -79,12 +80,13 @@ func TestTypeScriptClient(t *testing.T) {
 }
 
 func TestTypeScriptClientFetchesAPendingCall(t *testing.T) {
+	mcptest.Need(t)
 	for revision := range eras {
 		t.Run(revision, func(t *testing.T) {
 			asked, say := make(chan gate.Request, 1), make(chan struct{})
 			late := gatetest.Approve()
 			late.Do = func(_ context.Context, req gate.Request) { asked <- req; <-say }
-			r := serveGate(t, gatetest.Script(t, late), func(o *mcp.Options) { o.Wait = 200 * time.Millisecond })
+			r := serveGate(t, gatetest.Script(t, late), func(o *mcp.Options) { o.Wait = time.Second })
 			c := typescript(t, r.bridge, r.alice, revision)
 			c.Connect()
 			c.List()
