@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -37,11 +38,14 @@ func byteTime(baud int) time.Duration {
 type wire struct {
 	frames []frame // by start
 	free   time.Duration
+	passed int           // of frames, so many at the beginning are done
+	most   time.Duration // that a byte has taken yet
 }
 
 // put lays bytes on the line, one after the other, from a time on.
 func (w *wire) put(src int, b []byte, from time.Duration, baud int, p *sending) (end time.Duration) {
 	each := byteTime(baud)
+	w.most = max(w.most, each)
 	for _, c := range b {
 		f := frame{from: from, to: from + each, b: c, baud: baud, src: src, packet: p}
 		i := len(w.frames)
@@ -49,6 +53,7 @@ func (w *wire) put(src int, b []byte, from time.Duration, baud int, p *sending) 
 			i--
 		}
 		w.frames = slices.Insert(w.frames, i, f)
+		w.passed = min(w.passed, i)
 		from = f.to
 	}
 	return from
@@ -56,9 +61,15 @@ func (w *wire) put(src int, b []byte, from time.Duration, baud int, p *sending) 
 
 // next returns which byte comes to its end first of those that haven't, -1 for none.
 func (w *wire) next() int {
+	for w.passed < len(w.frames) && w.frames[w.passed].done {
+		w.passed++
+	}
 	first := -1
-	for i := range w.frames {
+	for i := w.passed; i < len(w.frames); i++ {
 		f := &w.frames[i]
+		if first >= 0 && f.from >= w.frames[first].to {
+			break // it, and all that come after it, end later
+		}
 		if !f.done && (first < 0 || f.to < w.frames[first].to) {
 			first = i
 		}
@@ -73,7 +84,11 @@ func (w *wire) next() int {
 func (w *wire) heard(i int) (b byte, clash, lost bool) {
 	f := &w.frames[i]
 	b = f.b
-	for k := range w.frames {
+	from := i
+	for from > 0 && w.frames[from-1].from+w.most > f.from {
+		from--
+	}
+	for k := from; k < len(w.frames) && w.frames[k].from < f.to; k++ {
 		g := &w.frames[k]
 		if g.src == f.src || g.to <= f.from || g.from >= f.to {
 			continue
@@ -129,8 +144,9 @@ func (w *wire) due() (at time.Duration, ok bool) {
 
 // follows says that a byte of the same source comes right behind one.
 func (w *wire) follows(f frame) bool {
-	for i := range w.frames {
-		if g := &w.frames[i]; g.src == f.src && g.from == f.to && g.baud == f.baud {
+	at, _ := slices.BinarySearchFunc(w.frames, f.to, func(g frame, t time.Duration) int { return cmp.Compare(g.from, t) })
+	for i := at; i < len(w.frames) && w.frames[i].from == f.to; i++ {
+		if g := &w.frames[i]; g.src == f.src && g.baud == f.baud {
 			return true
 		}
 	}
@@ -140,11 +156,13 @@ func (w *wire) follows(f frame) bool {
 // silence takes back what a source hasn't sent yet.
 func (w *wire) silence(src int) {
 	w.frames = slices.DeleteFunc(w.frames, func(f frame) bool { return !f.done && f.src == src })
+	w.passed = 0
 }
 
 // prune forgets what nothing can meet any more.
 func (w *wire) prune(now time.Duration) {
 	w.frames = slices.DeleteFunc(w.frames, func(f frame) bool { return f.done && f.to+keepFor <= now })
+	w.passed = 0
 }
 
 // resample is what a receiver at one rate makes of bytes that are sent back to back at
