@@ -67,7 +67,7 @@ func onItsWay(t testing.TB) (*Engine, *leg) {
 	e.link, e.unlink = context.WithCancel(e.life)
 	t.Cleanup(e.cancel)
 	require.NoError(t, e.greet(false))
-	e.armed = true
+	e.ready, e.armed = true, true
 	e.refresh()
 	to := append([]float64(nil), m.Home...)
 	for i := range to {

@@ -66,7 +66,7 @@ func (e *Engine) Actuate(ctx context.Context, c robot.Command) (robot.Outcome, e
 	e.mu.Unlock()
 	signal(e.wake)
 	defer e.finish(x)
-	err = e.await(context.Background(), func() bool { return j.finished() || e.link == nil })
+	err = e.await(context.Background(), func() bool { return j.finished() || !e.ready })
 	if err == nil && j.finished() {
 		err = j.err
 	}
@@ -75,7 +75,7 @@ func (e *Engine) Actuate(ctx context.Context, c robot.Command) (robot.Outcome, e
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err == nil && e.link == nil {
+	if err == nil && !e.ready {
 		err = e.reachable()
 	}
 	out := robot.Outcome{Status: robot.OutcomeDone, Duration: time.Since(began).Seconds(), Final: e.snapshot(&e.cur)}
@@ -83,7 +83,7 @@ func (e *Engine) Actuate(ctx context.Context, c robot.Command) (robot.Outcome, e
 	case err == nil:
 	case j.finished() && !j.acted:
 		return refused(err)
-	case e.link == nil:
+	case !e.ready:
 		out.Status = robot.OutcomeUnknown
 		claimless(&out.Final)
 	case x.stop:
@@ -178,12 +178,12 @@ func (e *Engine) finish(x *run) {
 // stands waits until what was done is seen and nothing is measured to move.
 func (e *Engine) stands(so func() bool) error {
 	ok := e.awaitFor(context.Background(), settleWithin, func() bool {
-		return e.link == nil || len(e.faults) > 0 || e.run.stop || so() && e.still()
+		return !e.ready || len(e.faults) > 0 || e.run.stop || so() && e.still()
 	})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case e.link == nil:
+	case !e.ready:
 		return e.reachable()
 	case len(e.faults) > 0:
 		f := &e.faults[0]

@@ -30,6 +30,7 @@ type device struct {
 	mu      sync.Mutex
 	at      time.Time
 	q, goal []float64
+	sag     []float64 // how far from its goal a joint stands under its load
 	power   []bool
 	lamps   []float64
 
@@ -75,7 +76,7 @@ func newDevice(t testing.TB, measured []bool, lamps int, at []float64) *device {
 	d := &device{
 		wrong: t.Errorf, measured: measured, lag: 30 * time.Millisecond,
 		reads: 2 * time.Millisecond, writes: 500 * time.Microsecond, switches: 20 * time.Millisecond,
-		at: time.Now(), q: slices.Clone(at), goal: slices.Clone(at), power: make([]bool, n), lamps: make([]float64, lamps),
+		at: time.Now(), q: slices.Clone(at), goal: slices.Clone(at), sag: make([]float64, n), power: make([]bool, n), lamps: make([]float64, lamps),
 		silent: make([]bool, n), stuck: make([]bool, n), deaf: make([]bool, n), refuses: make([]bool, n), clings: make([]bool, n),
 		hang: map[string]bool{}, spell: map[string]bool{}, broken: map[string]error{}, delay: map[string]time.Duration{}, once: map[string]func(){},
 		confirm: robot.Yes, tells: true, calls: map[string]int{}, breaks: make(chan struct{}),
@@ -90,7 +91,7 @@ func (d *device) pass() {
 	d.at = now
 	for i := range d.q {
 		if d.power[i] && !d.stuck[i] {
-			d.q[i] += part * (d.goal[i] - d.q[i])
+			d.q[i] += part * (d.goal[i] - d.sag[i] - d.q[i])
 		}
 	}
 }

@@ -49,6 +49,7 @@ type Engine struct {
 	waiters  int
 	link     context.Context // of the present link; nil: there is none
 	unlink   context.CancelFunc
+	ready    bool  // the link has been greeted, and the robot answers
 	why      error // why there is none
 	closed   bool
 	failures []error // of Disconnect, and of letting go

@@ -147,7 +147,7 @@ func (e *Engine) outcome(x *leg, progress func(robot.Progress)) (robot.Outcome, 
 		ticks = x.took // it was at rest then
 	}
 	out := robot.Outcome{Status: robot.OutcomeDone, Final: x.final, Duration: float64(ticks) * e.traits.Period.Seconds()}
-	if !x.unsure && e.link != nil && x.going {
+	if !x.unsure && e.ready && x.going {
 		out.Final = e.snapshot(&e.cur)
 		out.Final.Moving = out.Final.Moving || !x.rest
 	}

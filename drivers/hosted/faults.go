@@ -102,7 +102,7 @@ func (e *Engine) lose(err error) {
 		return
 	}
 	e.unlink()
-	e.link, e.unlink, e.why = nil, nil, err
+	e.link, e.unlink, e.ready, e.why = nil, nil, false, err
 	e.readings = 0
 	e.history.forget()
 	if !e.closed {

@@ -207,32 +207,89 @@ func TestNothingPressesOn(t *testing.T) {
 	})
 }
 
-// A servo that is pushed away at rest, beyond what its hold allows, isn't followed: the next
-// motion is planned from where it is, and the way to its start is gentle.
+// A joint that its load keeps off its setpoint is led from the setpoint to the motion's
+// start, gently; from farther off than the motion's bounds allow it isn't moved at all. One
+// that its load keeps too far from the end isn't there.
 func TestTheWayToTheStartIsGentle(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b, e := measuredRig.enabled(t)
-		b.do(func() { b.stuck[0] = true; b.q[0] += 0.15 })
-		time.Sleep(200 * time.Millisecond)
+		b.do(func() { b.sag[0] = 0.1 })
+		time.Sleep(500 * time.Millisecond)
 		s := state(t, e)
-		require.InDelta(t, s.Setpoints[0]+0.15, s.Positions[0], 2*tick)
-		b.do(func() { b.stuck[0] = false; b.goal[0] = b.q[0] })
-		time.Sleep(20 * time.Millisecond)
-		b.do(func() { b.goal[0] = s.Setpoints[0]; b.stuck[0] = true })
-		time.Sleep(200 * time.Millisecond)
-		s = state(t, e)
+		require.InDelta(t, s.Setpoints[0]-0.1, s.Positions[0], 2*tick)
+		out, err := e.Execute(context.Background(), motion(e, s, b.target(), 1), nil)
+		code(t, robot.CodeDeviation, err)
+		require.ErrorContains(t, err, "away from its end")
+		require.Equal(t, robot.OutcomeFaulted, out.Status)
+	})
+	inBubble(t, func(t *testing.T) {
+		b, e := measuredRig.enabled(t)
+		b.do(func() { b.sag[0] = 0.04 })
+		time.Sleep(500 * time.Millisecond)
+		s := state(t, e)
 		before := len(b.writings())
-		m := motion(e, s, s.Where(), 1)
-		b.do(func() { b.stuck[0] = false })
-		_, err := e.Execute(context.Background(), m, nil)
-		if err != nil { // it went back to its setpoint before the motion began
-			code(t, robot.CodeStartMoved, err)
-			require.Len(t, b.writings(), before)
-			return
-		}
+		_, err := e.Execute(context.Background(), motion(e, s, s.Where(), 1), nil)
+		require.NoError(t, err)
 		l := e.Info().Limits[0]
-		for _, w := range b.writings()[before:] {
+		got := b.writings()[before:]
+		require.InDelta(t, s.Setpoints[0], got[0].q[0], 1e-3)
+		require.InDelta(t, s.Positions[0], got[len(got)-1].q[0], 1e-9, "it is led to where the motion starts")
+		for _, w := range got {
 			require.LessOrEqual(t, math.Abs(w.q[0]-w.from[0]), l.Velocity/4*b.o.Traits.Period.Seconds()+1e-9)
 		}
+
+		b.do(func() { b.sag[0] = 0.3 })
+		time.Sleep(500 * time.Millisecond)
+		s = state(t, e)
+		before = len(b.writings())
+		out, err := e.Execute(context.Background(), motion(e, s, s.Where(), 1), nil)
+		code(t, robot.CodeStartMoved, err)
+		require.Equal(t, robot.OutcomeRefused, out.Status)
+		require.Len(t, b.writings(), before)
+		b.do(func() { b.sag[0] = 0 })
+	})
+}
+
+// A joint that was pushed away between the plan and the first setpoint isn't moved: it is
+// measured once more right before that.
+func TestTheStartIsMeasuredRightBefore(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b, e := measuredRig.enabled(t)
+		m := motion(e, state(t, e), b.target(), 1)
+		before := b.count("write")
+		// It is pushed just as the loop looks once more, after Execute has looked.
+		var out robot.Outcome
+		var err error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			out, err = e.Execute(context.Background(), m, nil)
+		}()
+		b.do(func() { b.once["read"] = func() { b.do(func() { b.stuck[2] = true; b.q[2] += 0.03 }) } })
+		<-done
+		code(t, robot.CodeStartMoved, err)
+		require.ErrorContains(t, err, b.m.JointNames()[2])
+		require.Equal(t, robot.OutcomeRefused, out.Status)
+		require.Equal(t, before, b.count("write"))
+	})
+}
+
+// A motion that begins outside of a limit and leads back inside is held at the limit until
+// it is inside (the bench's judge looks at the setpoints).
+func TestAStartOutsideItsLimits(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := measuredRig.bench(t)
+		l := b.m.Limits[0]
+		b.do(func() { b.q[0] = l.Upper + 0.01; b.goal[0] = b.q[0] })
+		e := b.open(t)
+		enable(t, e)
+		require.Equal(t, l.Upper, b.goals()[0], "within what may be made good it is powered at the limit")
+		b.do(func() { b.sag[0] = -0.01 })
+		time.Sleep(300 * time.Millisecond)
+		s := state(t, e)
+		require.Greater(t, s.Positions[0], l.Upper+0.005)
+		_, err := e.Execute(context.Background(), motion(e, s, b.m.Home, 1), nil)
+		require.NoError(t, err)
+		require.InDelta(t, b.m.Home[0], b.goals()[0], 1e-9)
 	})
 }

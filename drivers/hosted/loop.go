@@ -59,7 +59,7 @@ func (e *Engine) serve() error {
 // turn does what is due, and says how long nothing else will be.
 func (e *Engine) turn() (wait time.Duration, over bool) {
 	e.mu.Lock()
-	x, j, linked := e.leg, e.job, e.link != nil
+	x, j, linked := e.leg, e.job, e.ready
 	if x != nil && x.over {
 		x = nil
 	}

@@ -176,7 +176,11 @@ func (e *Engine) connect(opening context.Context, again bool) error {
 	e.mu.Lock()
 	e.link, e.unlink = context.WithCancel(e.life)
 	e.mu.Unlock()
-	if err := e.greet(again); err != nil {
+	err = e.greet(again)
+	e.mu.Lock()
+	e.ready = err == nil && e.link != nil
+	e.mu.Unlock()
+	if err != nil {
 		e.mu.Lock()
 		if e.link != nil { // it wasn't abandoned meanwhile
 			e.unlink()
@@ -188,5 +192,5 @@ func (e *Engine) connect(opening context.Context, again bool) error {
 		e.guard.end()
 		return errors.Join(err, failed)
 	}
-	return nil
+	return nil // one that was abandoned meanwhile ends with its first turn
 }

@@ -23,7 +23,7 @@ func (e *Engine) State(ctx context.Context) (robot.State, error) {
 
 // fresh waits for a measurement if the last one is old.
 func (e *Engine) fresh(ctx context.Context) {
-	e.awaitFor(ctx, e.stale, func() bool { return e.link == nil || e.closed || e.age() <= e.stale })
+	e.awaitFor(ctx, e.stale, func() bool { return !e.ready || e.closed || e.age() <= e.stale })
 }
 
 // age is how old what State says is; Engine.mu is held.
@@ -39,9 +39,9 @@ func (e *Engine) reachable() error {
 	switch {
 	case e.closed:
 		return robot.Errf(robot.CodeDisconnected, e.traits.Backend, "the robot is closed")
-	case e.link == nil && e.why != nil:
+	case !e.ready && e.why != nil:
 		return robot.Errf(robot.CodeDisconnected, e.traits.Device, "the link to the robot is lost: %w", e.why)
-	case e.link == nil:
+	case !e.ready:
 		return robot.Errf(robot.CodeDisconnected, e.traits.Device, "the link to the robot isn't there yet")
 	}
 	return nil

@@ -74,7 +74,7 @@ func (e *Engine) Stop(ctx context.Context, kind robot.StopKind) robot.StopVerdic
 		x.end(byStop, nil)
 	}
 	e.refresh()
-	if e.link == nil {
+	if !e.ready {
 		v.Text = e.claimless(fmt.Sprintf("nothing was sent, the link to the robot is lost (%v); its joints stay where they were told to be last", e.why))
 		e.mu.Unlock()
 		return v
@@ -126,16 +126,16 @@ func (e *Engine) verdict(ctx context.Context, v *robot.StopVerdict, s *stopping,
 	if !gone {
 		e.awaitFor(ctx, endWithin, func() bool {
 			over := x == nil || x.over
-			return e.link == nil || over && (e.silent() >= 0 || e.atRest(s))
+			return !e.ready || over && (e.silent() >= 0 || e.atRest(s))
 		})
 		gone = ctx.Err() != nil
 	}
 	e.mu.Lock()
-	rest := e.link != nil && e.atRest(s) && (x == nil || x.rest && !x.unsure)
+	rest := e.ready && e.atRest(s) && (x == nil || x.rest && !x.unsure)
 	if x != nil && x.going {
 		v.Duration = float64(x.ticks-from) * e.traits.Period.Seconds()
 	}
-	lost, open, deaf := e.link == nil, e.openJoints(), e.silent()
+	lost, open, deaf := !e.ready, e.openJoints(), e.silent()
 	why := e.why
 	if deaf >= 0 {
 		why = e.silence(deaf)
@@ -217,7 +217,7 @@ func (e *Engine) confirm() {
 		}
 	}
 	e.stops = kept
-	ask := len(asked) > 0 && e.link != nil && e.commanded()
+	ask := len(asked) > 0 && e.ready && e.commanded()
 	if ask {
 		copy(e.next, e.cur.set)
 	}
@@ -271,7 +271,7 @@ func (e *Engine) Close() error {
 	defer close(e.gone)
 	close(e.closing)
 	e.epoch++
-	linked := e.link != nil
+	linked := e.ready
 	if e.run != nil {
 		e.run.closing = true
 	}
@@ -281,10 +281,11 @@ func (e *Engine) Close() error {
 	e.broadcast()
 	e.mu.Unlock()
 	signal(e.wake)
+	patience := closeWithin
 	if !linked {
-		e.cancel() // it may be connecting
+		patience = connectPatience // it may be connecting
 	}
-	wait := time.NewTimer(closeWithin)
+	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	var hung error
 	select {
