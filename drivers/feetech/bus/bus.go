@@ -105,11 +105,10 @@ type Bus struct {
 	// answer to an exchange that failed may still come.
 	free, quiet time.Time
 	echo        Echo
-	echoing     bool   // this instruction's echo is still to come, or may be
-	late        bool   // an answer to a try of this exchange may still come
-	before      uint64 // count.Stray when the instruction was sent
-	hurt        bool   // something damaged came since the instruction
-	heard       bool   // anything came since then, our echo apart
+	echoing     bool // this instruction's echo is still to come, or may be
+	missed      bool // an answer to a try of this exchange may still come
+	hurt        bool // something damaged came since the instruction
+	heard       bool // anything came since then, our echo apart
 
 	count   Counters
 	silent  [256]*robot.Error // of reads; made once each

@@ -109,7 +109,7 @@ func (b *Bus) ask(i Instruction, dst []byte, tries int, extra time.Duration) (by
 		deadline = b.free.Add(b.Exchange(0, 1, len(dst)) + extra)
 		s, err := b.await(i.ID, len(dst), deadline)
 		if errors.Is(err, errLate) {
-			b.missed(1, len(dst))
+			b.missed = true
 			continue
 		}
 		if err != nil {

@@ -42,7 +42,7 @@ func (b *Bus) send(i Instruction, answered bool) error {
 		return b.gone(err)
 	}
 	b.count.Sent++
-	b.hurt, b.heard, b.echoing, b.before = false, false, b.echo != NoEcho, b.count.Stray
+	b.hurt, b.heard, b.echoing = false, false, b.echo != NoEcho
 	return nil
 }
 
@@ -121,19 +121,12 @@ func (b *Bus) readUntil(p []byte, deadline time.Time) (int, error) {
 	return 0, b.gone(err)
 }
 
-// missed remembers of a try that answers with so many parameters are missing: where not even
-// as many damaged bytes came, one may be late.
-func (b *Bus) missed(answers, params int) {
-	if b.count.Stray-b.before < uint64(answers*b.codec.StatusSize(params)) {
-		b.late = true
-	}
-}
-
-// ended ends an exchange, whose last answer was due by the deadline: what is late, by as
-// much again as Turnaround bounds, is waited for before the next one.
+// ended ends an exchange, whose last answer was due by the deadline: where one was missed,
+// in any try and whatever else came, it may be late. By as much again as Turnaround it is waited for
+// before the next one.
 func (b *Bus) ended(deadline time.Time) {
-	if b.late {
-		b.late, b.quiet = false, deadline.Add(b.o.Turnaround)
+	if b.missed {
+		b.missed, b.quiet = false, deadline.Add(b.o.Turnaround)
 	}
 }
 
@@ -269,7 +262,7 @@ func (b *Bus) learn(i Instruction, params int) error {
 	for {
 		s, err := b.next(deadline)
 		if errors.Is(err, errLate) {
-			b.missed(1, 1)
+			b.missed = true
 			b.ended(deadline)
 			break
 		}

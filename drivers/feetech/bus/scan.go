@@ -114,7 +114,7 @@ func (b *Bus) listen(f *Found, i Instruction, params int) error {
 		f.Good++
 	}
 	if good == 0 && f.Asked > 1 { // a late answer to the first says whose it is
-		b.missed(1, params)
+		b.missed = true
 		b.ended(deadline)
 	}
 	if b.hurt || good == 0 && b.heard {

@@ -40,7 +40,7 @@ func (b *Bus) SyncRead(addr uint16, count int, ids, dst []byte, status []byte, e
 		for len(b.ids) > 0 {
 			s, err := b.next(deadline)
 			if errors.Is(err, errLate) {
-				b.missed(len(b.ids), count)
+				b.missed = true
 				break
 			}
 			if err != nil {

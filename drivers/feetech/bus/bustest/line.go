@@ -9,6 +9,7 @@ package bustest
 import (
 	"bytes"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,15 +68,17 @@ func (l *Line) Inject(after time.Duration, b ...byte) {
 	l.bring(time.Now().Add(after), b)
 }
 
-// bring puts bytes on the line from t on; those that two senders send at the same time
-// come one after the other.
+// bring puts bytes on the line from t on, and returns when the last one is over. Those of two
+// senders at the same time come mixed up.
 func (l *Line) bring(t time.Time, b []byte) time.Time {
-	if n := len(l.in); n > 0 && t.Before(l.in[n-1].at.Add(-l.Late)) {
-		t = l.in[n-1].at.Add(-l.Late)
-	}
 	for _, v := range b {
 		t = t.Add(l.Byte())
-		l.in = append(l.in, arrival{t.Add(l.Late), v})
+		a := arrival{t.Add(l.Late), v}
+		at := len(l.in)
+		for at > 0 && l.in[at-1].at.After(a.at) {
+			at--
+		}
+		l.in = slices.Insert(l.in, at, a)
 	}
 	return t
 }
