@@ -197,8 +197,8 @@ func TestG42_AYesAndANoAtOnce(t *testing.T) {
 		d := desk.New(desk.Options{Remote: func() bool { return true }})
 		r := newRig(t, d)
 		tk := r.Submit(in("s", `{"to":1}`))
-		for len(d.Open()) == 0 {
-			<-d.Changed()
+		for changed := d.Changed(); len(d.Open()) == 0; changed = d.Changed() { // taken before it is looked at
+			<-changed
 		}
 		q := d.Open()[0]
 		var wg sync.WaitGroup
