@@ -165,3 +165,6 @@ func find(keys []key, name string) drivers {
 	}
 	return keys[i].of
 }
+
+// Bauds are the speeds that a file of a driver may name, bit/s, the default one first.
+func Bauds(driver string) []int { return slices.Clone(driverOf(driver).bauds) }
