@@ -15,12 +15,20 @@ import (
 
 // The times of an exchange with a board.
 const (
-	// answerWithin is how long a board may take to answer: two milliseconds of the line,
-	// what it does beside (19 ms of analogue inputs at most), and a machine that is busy.
-	answerWithin = 250 * time.Millisecond
+	// readWithin is how long a board may take to answer a question of what it does: some
+	// milliseconds of the line, what it does beside, and a machine that is busy. It bounds
+	// how late a setpoint can be because of it.
+	readWithin = 80 * time.Millisecond
+	// doneWithin is the same of a question whether something was done.
+	doneWithin = 250 * time.Millisecond
+	// lostAfter is the silence after which the link counts as lost.
+	lostAfter = 1500 * time.Millisecond
 	// askAgain is how often a board that has said nothing yet is asked for its version:
 	// what comes while its boot loader runs is lost.
 	askAgain = 250 * time.Millisecond
+	// readerEnds is how long the goroutine that the library connects with goes on after
+	// that, asleep.
+	readerEnds = 11 * time.Millisecond
 )
 
 // input is the newest value of an analogue input.
@@ -59,8 +67,12 @@ type board struct {
 	connecting         bool
 	asked              [2]bool // capabilities, mapping
 	versions           int     // heard
-	stateOf            int     // the pin whose state was asked for, -1: none
-	state              state   // what was answered
+	mark               int     // the answer that has to come before any other counts, -1: none
+	given              bool    // a question was given up, whose answer may still come
+	marks              int     // so far
+	heardAt            time.Time
+	stateOf            int   // the pin whose state was asked for, -1: none
+	state              state // what was answered
 	reading            *i2cRead
 	restarted          bool
 	said               string // the last text of the board's
@@ -76,7 +88,7 @@ func (p pin) can(mode int) bool { return p.modes>>mode&1 == 1 }
 // newBoard takes the port over. permit says what may be sent. Nothing has been sent yet.
 func newBoard(p Port, permit func([]byte) verdict, log *slog.Logger) *board {
 	b := &board{
-		on: newEvents(), log: log, analog: map[int]input{}, stateOf: -1,
+		on: newEvents(), log: log, analog: map[int]input{}, stateOf: -1, mark: -1,
 	}
 	b.t = newTransport(p, func(f []byte) verdict {
 		b.asked[0] = b.asked[0] || bytes.Equal(f, capabilitiesFrame)
@@ -125,10 +137,11 @@ func (b *board) connect(ctx context.Context) (err error) {
 		}
 		done <- err
 	}()
+	ended := false
 	defer func() {
-		if err != nil {
+		if err != nil && !ended {
 			_ = b.t.Close()
-			<-done
+			_ = <-done
 		}
 	}()
 	again := time.NewTicker(askAgain)
@@ -139,7 +152,7 @@ func (b *board) connect(ctx context.Context) (err error) {
 		}
 		select {
 		case err := <-done:
-			done <- nil
+			ended = true
 			if first := b.t.failed(); first != nil {
 				return first
 			}
@@ -147,6 +160,7 @@ func (b *board) connect(ctx context.Context) (err error) {
 				return robot.Errf(robot.CodeInternal, "firmata", "the library doesn't connect: %w", err)
 			}
 			b.connecting = false
+			time.Sleep(readerEnds)
 			return nil
 		case <-b.t.arrived:
 		case <-b.t.lost:
@@ -182,19 +196,29 @@ func (b *board) silent(ctx context.Context) error {
 // from any goroutine.
 func (b *board) Close() error { return b.t.Close() }
 
-// ask writes and waits until the board has answered, which done says. It is LINK_TIMEOUT
-// when it doesn't in time, and that is the end of the connection.
+// ask writes and waits until the board has answered, which done says. A board that
+// doesn't in time is code, and one that has said nothing for lostAfter is LINK_TIMEOUT,
+// which is the end of the connection.
 //
-// Once it has asked it waits for the answer or for that time, whatever becomes of ctx: an
-// answer that nobody waited for would be taken for that to the next question.
-func (b *board) ask(ctx context.Context, what string, write func() error, done func() bool) error {
+// Answers come in order, and don't say which question they are to. So after one that was
+// given up, a pin is asked for that no board has, another one each time, before the next
+// question: until that answer is there, others are to old questions and don't count.
+func (b *board) ask(ctx context.Context, within time.Duration, code robot.Code, what string, write func() error, done func() bool) error {
 	if ctx.Err() != nil {
 		return robot.Errf(robot.CodeCancelled, "firmata", "not asked for %s: %w", what, context.Cause(ctx))
 	}
-	if err := b.write(write); err != nil {
+	if err := b.write(func() error {
+		if b.given {
+			if err := b.setMark(); err != nil {
+				return err
+			}
+		}
+		return write()
+	}); err != nil {
 		return err
 	}
-	timer := time.NewTimer(answerWithin)
+	b.given = true
+	timer := time.NewTimer(within)
 	defer timer.Stop()
 	for {
 		for _, m := range b.t.take() {
@@ -203,21 +227,41 @@ func (b *board) ask(ctx context.Context, what string, write func() error, done f
 		if err := b.t.failed(); err != nil {
 			return err
 		}
-		if done() {
+		if b.mark < 0 && done() {
+			b.given = false
 			return nil
 		}
 		select {
 		case <-b.t.arrived:
 		case <-b.t.lost:
 			return b.t.why()
+		case <-ctx.Done():
+			return robot.Errf(robot.CodeCancelled, "firmata", "no longer waiting for %s: %w", what, context.Cause(ctx))
 		case <-timer.C:
-			err := robot.LimitErr(robot.CodeLinkTimeout, "firmata", answerWithin.Seconds(), answerWithin.Seconds(), "s",
-				"the board didn't answer when it was asked for "+what+"; is it hung, or without power?")
-			b.t.fail(err)
-			return b.t.why()
+			return b.unanswered(within, code, what)
 		}
 	}
 }
+
+// unanswered is the error of a question that wasn't answered in time.
+func (b *board) unanswered(within time.Duration, code robot.Code, what string) error {
+	if silent := time.Since(b.heardAt); silent > lostAfter {
+		b.t.fail(robot.LimitErr(robot.CodeLinkTimeout, "firmata", silent.Seconds(), lostAfter.Seconds(), "s", "the board doesn't answer any more; is it hung, or without power?"))
+		return b.t.why()
+	}
+	return robot.Errf(code, "firmata", "the board wasn't heard within %v when it was asked for %s", within, what)
+}
+
+// setMark asks for a pin that the board doesn't have. It says so, by that pin's number.
+func (b *board) setMark() error {
+	n := len(b.pins)
+	b.mark = n + b.marks%(mostPins-n)
+	b.marks++
+	return b.c.PinStateQuery(b.mark)
+}
+
+// mostPins is how many pins the protocol has numbers for; no board has all of them.
+const mostPins = 128
 
 // write has what f writes leave in one go.
 func (b *board) write(f func() error) error {
@@ -232,20 +276,14 @@ func (b *board) write(f func() error) error {
 	return b.t.commit()
 }
 
-// beat asks for the protocol's version, which every board answers.
-func (b *board) beat(ctx context.Context) error {
-	before := b.versions
-	return b.ask(ctx, "its version", b.c.ProtocolVersionQuery, func() bool { return b.versions > before })
-}
-
 // pinState asks what a pin was told last.
-func (b *board) pinState(ctx context.Context, n int) (state, error) {
+func (b *board) pinState(ctx context.Context, n int, within time.Duration, code robot.Code) (state, error) {
 	b.stateOf = n
 	answered := false
 	event := fmt.Sprintf("PinState%d", n)
 	_ = b.on.Once(event, func(any) { answered = true })
 	defer b.on.drop(event)
-	err := b.ask(ctx, fmt.Sprintf("pin %d's state", n), func() error { return b.c.PinStateQuery(n) }, func() bool { return answered })
+	err := b.ask(ctx, within, code, fmt.Sprintf("pin %d's state", n), func() error { return b.c.PinStateQuery(n) }, func() bool { return answered })
 	b.stateOf = -1
 	return b.state, err
 }
@@ -259,15 +297,15 @@ func (b *board) readI2C(ctx context.Context, address int, register byte, count i
 			r.data, r.done = reply.Data, true
 		}
 	})
-	err := b.ask(ctx, fmt.Sprintf("%d bytes of the device at %#x", count, address), func() error {
+	err := b.ask(ctx, readWithin, robot.CodeStaleState, fmt.Sprintf("%d bytes of the device at %#x", count, address), func() error {
 		if err := b.c.I2cWrite(address, []byte{register}); err != nil {
 			return err
 		}
 		return b.c.I2cRead(address, count)
 	}, func() bool { return r.done || r.failed != nil })
 	b.reading = nil
-	if err == nil {
-		err = r.failed
+	if err == nil && r.failed != nil {
+		err, b.given = r.failed, true // there may be more of an answer
 	}
 	if err != nil {
 		b.on.drop("I2cReply")

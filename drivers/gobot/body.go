@@ -38,8 +38,9 @@ type servo interface {
 	step(us float64) float64
 	// set gives the next setpoint, µs; within a batch.
 	set(us float64) error
-	// attach begins the pulses at us, and detach ends them; both ask whether that was done.
+	// attach begins the pulses at us, and asks whether that was done.
 	attach(ctx context.Context, us float64) error
+	// detach ends them. It asks nobody.
 	detach(ctx context.Context) error
 	// read asks whether there are pulses, and how long they are; NaN: that isn't said.
 	read(ctx context.Context) (powered bool, us float64, err error)
@@ -64,6 +65,7 @@ type body struct {
 
 	// What follows is the loop's alone.
 	powered []bool
+	gone    []bool    // its pulses were ended, and nobody has looked since
 	told    []float64 // µs; NaN: nothing
 	seen    []float64 // rad or m: a setpoint that isn't what it was told; NaN: none was found
 	next    int       // the joint that is asked next
@@ -77,14 +79,14 @@ var _ hosted.Body = (*body)(nil)
 const freshFor = 3*sampleEvery*time.Millisecond + 40*time.Millisecond
 
 func newBody(f *hardware.File, open func(context.Context) (rig, error)) *body {
-	b := &body{hw: f, open: open, powered: make([]bool, len(f.Joints)), told: make([]float64, len(f.Joints)), seen: make([]float64, len(f.Joints))}
+	b := &body{hw: f, open: open, powered: make([]bool, len(f.Joints)), gone: make([]bool, len(f.Joints)), told: make([]float64, len(f.Joints)), seen: make([]float64, len(f.Joints))}
 	b.forget()
 	return b
 }
 
 func (b *body) forget() {
 	for i := range b.told {
-		b.powered[i], b.told[i], b.seen[i] = false, math.NaN(), math.NaN()
+		b.powered[i], b.gone[i], b.told[i], b.seen[i] = false, false, math.NaN(), math.NaN()
 	}
 }
 
@@ -148,6 +150,13 @@ func isLinkLoss(err error) bool {
 	return c == robot.CodeDisconnected || c == robot.CodeLinkTimeout
 }
 
+// nobody reports an error of a question that nobody answered, or that wasn't asked: it says
+// nothing of the one that the question was about.
+func nobody(err error) bool {
+	c := robot.CodeOf(err)
+	return isLinkLoss(err) || c == robot.CodeStaleState || c == robot.CodeCancelled
+}
+
 // Read asks one servo after the other what it does, one with each call, and takes the
 // newest of the analogue inputs: so each call is a question that the hardware has to
 // answer, and one that has stopped to answer is found out whether anything moves or not.
@@ -200,18 +209,18 @@ func (b *body) look(ctx context.Context, r rig, i int, s *hosted.Sample) error {
 	powered, us, err := r.servo(i).read(ctx)
 	switch {
 	case err == nil:
-	case isLinkLoss(err), robot.CodeOf(err) == robot.CodeCancelled:
+	case nobody(err):
 		return err
 	default:
 		j.Err = err
 		return nil
 	}
-	if b.powered[i] && !powered {
+	if b.powered[i] && !powered && !b.gone[i] {
 		// It was told to hold, and nothing here took that back.
 		s.Restarted = true
 		b.told[i] = math.NaN()
 	}
-	b.powered[i], b.seen[i], j.Setpoint = powered, math.NaN(), math.NaN()
+	b.powered[i], b.gone[i], b.seen[i], j.Setpoint = powered, false, math.NaN(), math.NaN()
 	switch {
 	case !powered || math.IsNaN(us):
 	case math.Abs(us-r.servo(i).step(b.told[i])) <= samePulse:
@@ -354,7 +363,7 @@ func (b *body) PowerOn(ctx context.Context, q []float64) error {
 	}
 	for i := range us {
 		// From here on it may have power, whatever is said of it.
-		b.powered[i], b.told[i] = true, us[i]
+		b.powered[i], b.gone[i], b.told[i] = true, false, us[i]
 		if err := r.servo(i).attach(ctx, us[i]); err != nil {
 			return named(b.hw.Joints[i].Name, err)
 		}
@@ -362,19 +371,21 @@ func (b *body) PowerOn(ctx context.Context, q []float64) error {
 	return nil
 }
 
-// PowerOff ends the pulses of each servo.
+// PowerOff ends the pulses of each servo. Whether they have ended is what the next Read
+// asks each of them.
 func (b *body) PowerOff(ctx context.Context) error {
 	r, err := b.connected()
 	if err != nil {
 		return err
 	}
+	b.first = true
 	var all []error
 	for i := range b.hw.Joints {
 		if err := r.servo(i).detach(ctx); err != nil {
 			all = append(all, named(b.hw.Joints[i].Name, err))
 			continue
 		}
-		b.powered[i] = false
+		b.gone[i] = true
 	}
 	return errors.Join(all...)
 }

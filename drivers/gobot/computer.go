@@ -29,12 +29,13 @@ const servoPeriod = uint32(period)
 // computer is a rig of a computer's own pins.
 type computer struct {
 	pins    Pins
+	chips   map[string]*chip
 	servos  []servo
 	outputs []output
 }
 
 // computer says how the pins are connected.
-func (o *Options) computer(made map[string]*chip) (time.Duration, func(context.Context) (rig, error), error) {
+func (o *Options) computer() (time.Duration, func(context.Context) (rig, error), error) {
 	f := o.Hardware
 	for i := range f.Joints {
 		if j := &f.Joints[i]; j.Feedback != hardware.None {
@@ -53,7 +54,7 @@ func (o *Options) computer(made map[string]*chip) (time.Duration, func(context.C
 		if err != nil {
 			return nil, err
 		}
-		c, err := connectComputer(ctx, p, f, made)
+		c, err := connectComputer(ctx, p, f)
 		if err != nil {
 			return nil, err
 		}
@@ -63,8 +64,12 @@ func (o *Options) computer(made map[string]*chip) (time.Duration, func(context.C
 
 // connectComputer connects the pins and holds the file against what they can do. It sets
 // none of them.
-func connectComputer(ctx context.Context, p Pins, f *hardware.File, made map[string]*chip) (_ *computer, err error) {
-	c := &computer{pins: p}
+func connectComputer(ctx context.Context, p Pins, f *hardware.File) (_ *computer, err error) {
+	chips, err := newChips(f)
+	if err != nil {
+		return nil, err
+	}
+	c := &computer{pins: p, chips: chips}
 	if err := p.Connect(); err != nil {
 		// Nothing of it may be open, and to finalize what was never connected is a panic
 		// with some adaptors.
@@ -85,15 +90,15 @@ func connectComputer(ctx context.Context, p Pins, f *hardware.File, made map[str
 		if buses[hw.Bus] == nil {
 			buses[hw.Bus] = &wired{con: con, bus: hw.Bus, open: map[int]i2c.Connection{}}
 		}
-		if err := made[hw.Name].find(ctx, buses[hw.Bus]); err != nil {
+		chips[hw.Name].bus = buses[hw.Bus]
+		if err := chips[hw.Name].find(ctx); err != nil {
 			return nil, err
 		}
 	}
 	for i := range f.Joints {
 		j := &f.Joints[i]
 		if j.Via != "" {
-			ch := made[j.Via]
-			c.servos = append(c.servos, &chipServo{buses[ch.hw.Bus], ch, j.Channel, j.Name})
+			c.servos = append(c.servos, &chipServo{chips[j.Via], j.Channel, j.Name})
 			continue
 		}
 		from, ok := p.(lib.PWMPinnerProvider)
@@ -106,19 +111,18 @@ func connectComputer(ctx context.Context, p Pins, f *hardware.File, made map[str
 		}
 		c.servos = append(c.servos, &pwmServo{pin, j.Name})
 	}
-	return c, c.wire(f, made, buses)
+	return c, c.wire(f)
 }
 
 // pwmName is what the library calls a computer's PWM channel.
 func pwmName(channel int) string { return "pwm" + strconv.Itoa(channel) }
 
 // wire makes the outputs.
-func (c *computer) wire(f *hardware.File, made map[string]*chip, buses map[int]*wired) error {
+func (c *computer) wire(f *hardware.File) error {
 	for i := range f.Outputs {
 		o := &f.Outputs[i]
 		if o.Via != "" {
-			ch := made[o.Via]
-			c.outputs = append(c.outputs, &chipOutput{chipServo{buses[ch.hw.Bus], ch, o.Channel, o.Actuator}})
+			c.outputs = append(c.outputs, &chipOutput{chipServo{c.chips[o.Via], o.Channel, o.Actuator}})
 			continue
 		}
 		if o.PWM {
@@ -143,7 +147,8 @@ func (c *computer) output(i int) output               { return c.outputs[i] }
 func (c *computer) batch(f func() error) error        { return f() }
 func (*computer) input(int) (counts int, _ time.Time) { return 0, time.Time{} }
 
-func (*computer) again(context.Context) (bool, error) { return false, nil }
+// again sets up the chips that were without power. The pins themselves forget nothing.
+func (c *computer) again(ctx context.Context) (bool, error) { return findLost(ctx, c.chips) }
 
 // Close gives the pins back.
 func (c *computer) Close() error { return c.pins.Finalize() }
@@ -195,16 +200,7 @@ func (s *pwmServo) attach(ctx context.Context, us float64) error {
 	return err
 }
 
-func (s *pwmServo) detach(context.Context) error {
-	if err := s.pin.SetEnabled(false); err != nil {
-		return s.failed(err)
-	}
-	on, err := s.pin.Enabled()
-	if err == nil && on {
-		return robot.Errf(robot.CodeToolFailed, s.name, "its PWM pin goes on after it was disabled")
-	}
-	return s.failed(err)
-}
+func (s *pwmServo) detach(context.Context) error { return s.failed(s.pin.SetEnabled(false)) }
 
 func (s *pwmServo) read(context.Context) (powered bool, us float64, err error) {
 	on, err := s.pin.Enabled()

@@ -31,6 +31,7 @@ const (
 type firmata struct {
 	*board
 	rules   *rules
+	chips   map[string]*chip
 	servos  []servo
 	outputs []output
 }
@@ -83,7 +84,11 @@ func config(j *hardware.Joint) [2]int {
 
 // connectFirmata greets the board on p and holds the file against it. After an error p
 // is closed.
-func connectFirmata(ctx context.Context, p Port, f *hardware.File, chips map[string]*chip, log *slog.Logger) (_ *firmata, err error) {
+func connectFirmata(ctx context.Context, p Port, f *hardware.File, log *slog.Logger) (_ *firmata, err error) {
+	chips, err := newChips(f)
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
 	r, err := firmataRules(f, chips)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -92,13 +97,16 @@ func connectFirmata(ctx context.Context, p Port, f *hardware.File, chips map[str
 	if err := b.connect(ctx); err != nil {
 		return nil, err
 	}
-	a := &firmata{board: b, rules: r}
+	a := &firmata{board: b, rules: r, chips: chips}
+	for _, c := range chips {
+		c.bus = a
+	}
 	defer func() {
 		if err != nil {
 			_ = a.Close()
 		}
 	}()
-	if err := a.wire(f, chips); err != nil {
+	if err := a.wire(f); err != nil {
 		return nil, err
 	}
 	if err := a.prepare(ctx); err != nil {
@@ -108,7 +116,7 @@ func connectFirmata(ctx context.Context, p Port, f *hardware.File, chips map[str
 		return nil, err
 	}
 	for _, name := range sorted(chips) {
-		if err := chips[name].find(ctx, a); err != nil {
+		if err := chips[name].find(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +125,7 @@ func connectFirmata(ctx context.Context, p Port, f *hardware.File, chips map[str
 }
 
 // wire holds each joint and output of the file against what the board's pins can do.
-func (a *firmata) wire(f *hardware.File, chips map[string]*chip) error {
+func (a *firmata) wire(f *hardware.File) error {
 	check := func(what string, n, mode int, can string) error {
 		if n < 0 || n >= len(a.pins) {
 			return robot.LimitErr(robot.CodeInvalidArgument, what, float64(n), float64(len(a.pins)-1), "", "the board has no such pin")
@@ -136,7 +144,7 @@ func (a *firmata) wire(f *hardware.File, chips map[string]*chip) error {
 			return robot.Errf(robot.CodeInvalidArgument, j.Name, "the board has no analogue input %d; it has %d", j.ADCPin, len(a.channels))
 		}
 		if j.Via != "" {
-			a.servos = append(a.servos, &chipServo{a, chips[j.Via], j.Channel, j.Name})
+			a.servos = append(a.servos, &chipServo{a.chips[j.Via], j.Channel, j.Name})
 			continue
 		}
 		if err := check(j.Name, j.Channel, modeServo, "drive a servo"); err != nil {
@@ -148,7 +156,7 @@ func (a *firmata) wire(f *hardware.File, chips map[string]*chip) error {
 		o := &f.Outputs[i]
 		switch {
 		case o.Via != "":
-			a.outputs = append(a.outputs, &chipOutput{chipServo{a, chips[o.Via], o.Channel, o.Actuator}})
+			a.outputs = append(a.outputs, &chipOutput{chipServo{a.chips[o.Via], o.Channel, o.Actuator}})
 			continue
 		case o.PWM:
 			if err := check(o.Actuator, o.Channel, modePWM, "do PWM"); err != nil {
@@ -182,7 +190,7 @@ func (a *firmata) which(mode int) string {
 // prepare asks for the analogue inputs and switches the I2C bus on, where there is use
 // for them. It moves and powers nothing.
 func (a *firmata) prepare(ctx context.Context) error {
-	return a.ask(ctx, "its version", func() error {
+	return a.ask(ctx, doneWithin, robot.CodeStaleState, "its analogue inputs", func() error {
 		if len(a.rules.chips) > 0 {
 			if err := a.c.I2cConfig(0); err != nil {
 				return err
@@ -201,14 +209,8 @@ func (a *firmata) prepare(ctx context.Context) error {
 				return err
 			}
 		}
-		return a.c.ProtocolVersionQuery()
-	}, a.heardVersion())
-}
-
-// heardVersion says whether the version was heard once more than when it was called.
-func (a *firmata) heardVersion() func() bool {
-	before := a.versions
-	return func() bool { return a.versions > before }
+		return a.setMark()
+	}, func() bool { return true })
 }
 
 func (a *firmata) batch(f func() error) error { return a.write(f) }
@@ -228,13 +230,21 @@ func (a *firmata) again(ctx context.Context) (bool, error) {
 		a.log.Debug("the board says what nobody asked for", "messages", n)
 		a.reportedUnexpected = n
 	}
-	if !a.restarted {
-		return false, nil
+	if a.restarted {
+		a.restarted = false
+		clear(a.analog)
+		a.forget()
+		if err := a.prepare(ctx); err != nil {
+			a.restarted = true // and once more
+			return true, err
+		}
+		for _, c := range a.chips {
+			c.lost = true // it hangs on the board's power, mostly; if not, it is found as it was
+		}
+		_, err := findLost(ctx, a.chips)
+		return true, err
 	}
-	a.restarted = false
-	clear(a.analog)
-	a.forget()
-	return true, a.prepare(ctx)
+	return findLost(ctx, a.chips)
 }
 
 // forget has the library know nothing of the pins' modes, so that each is set before it
@@ -251,7 +261,7 @@ func (a *firmata) forget() {
 func (a *firmata) recall(ctx context.Context) error {
 	a.forget()
 	for _, n := range sorted(a.rules.digital) {
-		st, err := a.pinState(ctx, n)
+		st, err := a.pinState(ctx, n, doneWithin, robot.CodeStaleState)
 		if err != nil {
 			return err
 		}
@@ -288,7 +298,7 @@ func (s *pinServo) attach(ctx context.Context, us float64) error {
 	}); err != nil {
 		return err
 	}
-	st, err := s.a.pinState(ctx, s.n)
+	st, err := s.a.pinState(ctx, s.n, doneWithin, robot.CodeUnknownOutcome)
 	if err != nil {
 		return err
 	}
@@ -306,19 +316,12 @@ func (a *firmata) complaint() string {
 	return fmt.Sprintf("; the board said %q", a.said)
 }
 
-func (s *pinServo) detach(ctx context.Context) error {
-	if err := s.a.write(func() error { return s.a.c.SetPinMode(s.n, modeOutput) }); err != nil {
-		return err
-	}
-	st, err := s.a.pinState(ctx, s.n)
-	if err == nil && st.mode != modeOutput {
-		err = robot.Errf(robot.CodeToolFailed, s.name, "pin %d is in mode %d after it was detached", s.n, st.mode)
-	}
-	return err
+func (s *pinServo) detach(context.Context) error {
+	return s.a.write(func() error { return s.a.c.SetPinMode(s.n, modeOutput) })
 }
 
 func (s *pinServo) read(ctx context.Context) (powered bool, us float64, err error) {
-	st, err := s.a.pinState(ctx, s.n)
+	st, err := s.a.pinState(ctx, s.n, readWithin, robot.CodeStaleState)
 	if err != nil || st.mode != modeServo {
 		return false, math.NaN(), err
 	}
@@ -394,7 +397,7 @@ func (o *dutyOutput) set(ctx context.Context, v float64) (float64, error) {
 
 // holds asks whether a pin is in a mode and was set to a value.
 func (a *firmata) holds(ctx context.Context, n int, name string, mode, want int) (float64, error) {
-	st, err := a.pinState(ctx, n)
+	st, err := a.pinState(ctx, n, doneWithin, robot.CodeUnknownOutcome)
 	if err != nil {
 		return 0, err
 	}

@@ -19,6 +19,7 @@ func (b *board) hear(m message) {
 func (b *board) judge(m message) []byte {
 	switch kind := m.bytes[0]; {
 	case kind == protocolVersion:
+		b.heardAt = m.at
 		return m.bytes
 	case kind&0xF0 == analogMessage:
 		ch := int(kind & 0x0F)
@@ -28,6 +29,7 @@ func (b *board) judge(m message) []byte {
 		b.analog[ch] = input{word(m.bytes[1], m.bytes[2]), m.at}
 		return m.bytes
 	case kind == sysexStart && len(m.bytes) > 3:
+		b.heardAt = m.at
 		return b.judgeSysex(m.bytes)
 	}
 	return b.surprise() // a digital input, of which none is asked for
@@ -44,7 +46,7 @@ func (b *board) judgeSysex(m []byte) []byte {
 	body := m[2 : len(m)-1]
 	switch m[1] {
 	case stringData:
-		if b.reading != nil {
+		if b.reading != nil && b.mark < 0 {
 			// "I2C: Too few bytes received". Older versions send an answer after it all
 			// the same, of what their buffer held before.
 			b.reading.failed = robot.Errf(robot.CodeToolFailed, "firmata", "the board says %q", fromFirmata(string(body)))
@@ -66,7 +68,11 @@ func (b *board) judgeSysex(m []byte) []byte {
 		}
 		return m
 	case pinStateReply:
-		if len(body) < 3 || len(body) > 5 || int(body[0]) != b.stateOf {
+		if len(body) == 1 && int(body[0]) == b.mark {
+			b.mark = -1
+			return nil
+		}
+		if len(body) < 3 || len(body) > 5 || int(body[0]) != b.stateOf || b.mark >= 0 {
 			return b.surprise()
 		}
 		b.state = state{mode: int(body[1])}
@@ -115,7 +121,7 @@ func (b *board) judgeCapabilities(m, body []byte) []byte {
 			return b.surprise()
 		}
 	}
-	if len(pins) > 128 {
+	if len(pins) >= mostPins {
 		return b.surprise()
 	}
 	b.pins = pins
@@ -129,7 +135,7 @@ func (b *board) judgeCapabilities(m, body []byte) []byte {
 // judgeReply takes the answer to the read that is under way, if it is whole.
 func (b *board) judgeReply(m, body []byte) []byte {
 	r := b.reading
-	if r == nil || r.done || r.failed != nil || len(body) < 4 || len(body)%2 != 0 || word(body[0], body[1]) != r.address {
+	if r == nil || b.mark >= 0 || r.done || r.failed != nil || len(body) < 4 || len(body)%2 != 0 || word(body[0], body[1]) != r.address {
 		return b.surprise()
 	}
 	if got := len(body)/2 - 2; got != r.count {

@@ -126,11 +126,7 @@ func Open(ctx context.Context, o Options) (*Robot, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	made, err := chips(o.Hardware)
-	if err != nil {
-		return nil, err
-	}
-	every, open, err := o.rig(made)
+	every, open, err := o.rig()
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +151,15 @@ func Open(ctx context.Context, o Options) (*Robot, error) {
 }
 
 // rig says how often the hardware gets setpoints, and how it is connected.
-func (o *Options) rig(made map[string]*chip) (time.Duration, func(context.Context) (rig, error), error) {
+func (o *Options) rig() (time.Duration, func(context.Context) (rig, error), error) {
 	f := o.Hardware
+	chips, err := newChips(f)
+	if err != nil {
+		return 0, nil, err
+	}
 	switch f.Adaptor {
 	case hardware.AdaptorFirmata, "":
-		if _, err := firmataRules(f, made); err != nil {
+		if _, err := firmataRules(f, chips); err != nil {
 			return 0, nil, err
 		}
 		every, err := pace(f)
@@ -168,10 +168,10 @@ func (o *Options) rig(made map[string]*chip) (time.Duration, func(context.Contex
 			if err != nil {
 				return nil, err
 			}
-			return connectFirmata(ctx, p, f, made, o.Log)
+			return connectFirmata(ctx, p, f, o.Log)
 		}, err
 	}
-	return o.computer(made)
+	return o.computer()
 }
 
 // pace is how often a board's line has room for the setpoints of all joints, and for the

@@ -47,6 +47,8 @@ type bus interface {
 type chip struct {
 	hw       *hardware.Chip
 	prescale byte
+	bus      bus  // of this connection
+	lost     bool // it has forgotten what it was told, and is to be set up anew
 	may      [chipChannels]counts
 }
 
@@ -124,27 +126,51 @@ func (c *chip) mayWrite(register byte, data []byte) bool {
 }
 
 // read reads and names the chip in what goes wrong.
-func (c *chip) read(ctx context.Context, b bus, register byte, count int) ([]byte, error) {
-	data, err := b.readI2C(ctx, c.hw.Address, register, count)
+func (c *chip) read(ctx context.Context, register byte, count int) ([]byte, error) {
+	data, err := c.bus.readI2C(ctx, c.hw.Address, register, count)
 	if err == nil && len(data) != count {
 		err = robot.LimitErr(robot.CodeToolFailed, c.hw.Name, float64(len(data)), float64(count), "bytes", "it answers with too few bytes")
 	}
-	if err == nil || isLinkLoss(err) || robot.CodeOf(err) == robot.CodeCancelled {
+	if err == nil || nobody(err) {
 		return data, err
 	}
 	return nil, robot.Errf(robot.CodeToolFailed, c.hw.Name, "the %s at %#x doesn't answer; check its wiring, its power and its address: %w", c.hw.Kind, c.hw.Address, err)
 }
 
+// write writes, and nothing else with it.
+func (c *chip) write(register byte, data ...byte) error {
+	return c.bus.batch(func() error { return c.bus.writeI2C(c.hw.Address, register, data...) })
+}
+
+// findLost sets the chips up anew that have lost what they were told, and reports whether
+// there were any. One that isn't to be had stays lost: its joints say so.
+func findLost(ctx context.Context, chips map[string]*chip) (some bool, _ error) {
+	for _, name := range sorted(chips) {
+		c := chips[name]
+		if !c.lost {
+			continue
+		}
+		some = true
+		switch err := c.find(ctx); {
+		case err == nil:
+			c.lost = false
+		case isLinkLoss(err):
+			return true, err
+		}
+	}
+	return some, nil
+}
+
 // find looks whether the chip is there and does what the file says. One that was just
 // switched on is set up: no pulse comes of that. One that makes pulses at another rate, for
 // a program that was here before, is refused, since setting it up would change them.
-func (c *chip) find(ctx context.Context, b bus) error {
-	ready, err := c.ready(ctx, b)
+func (c *chip) find(ctx context.Context) error {
+	ready, err := c.ready(ctx)
 	if err != nil || ready {
 		return err
 	}
 	for n := range chipChannels {
-		silent, err := c.silent(ctx, b, n)
+		silent, err := c.silent(ctx, n)
 		if err != nil {
 			return err
 		}
@@ -153,11 +179,11 @@ func (c *chip) find(ctx context.Context, b bus) error {
 		}
 	}
 	for _, w := range [...][2]byte{{regMode1, awake | mode1Sleep}, {regPrescale, c.prescale}, {regMode2, mode2Drive}, {regMode1, awake}} {
-		if err := b.batch(func() error { return b.writeI2C(c.hw.Address, w[0], w[1]) }); err != nil {
+		if err := c.write(w[0], w[1]); err != nil {
 			return err
 		}
 	}
-	if ready, err = c.ready(ctx, b); err == nil && !ready {
+	if ready, err = c.ready(ctx); err == nil && !ready {
 		err = robot.Errf(robot.CodeToolFailed, c.hw.Name, "the device at %#x doesn't keep what it is told; is it a %s?", c.hw.Address, c.hw.Kind)
 	}
 	return err
@@ -165,10 +191,10 @@ func (c *chip) find(ctx context.Context, b bus) error {
 
 // silent reports whether a channel has no pulse, of a chip whose registers may have to be
 // read one by one.
-func (c *chip) silent(ctx context.Context, b bus, n int) (bool, error) {
+func (c *chip) silent(ctx context.Context, n int) (bool, error) {
 	var regs [4]byte
 	for i := 3; i >= 0; i-- {
-		got, err := c.read(ctx, b, led(n)+byte(i), 1)
+		got, err := c.read(ctx, led(n)+byte(i), 1)
 		if err != nil {
 			return false, err
 		}
@@ -181,11 +207,11 @@ func (c *chip) silent(ctx context.Context, b bus, n int) (bool, error) {
 }
 
 // ready reports whether the chip is set up as the file has it.
-func (c *chip) ready(ctx context.Context, b bus) (bool, error) {
+func (c *chip) ready(ctx context.Context) (bool, error) {
 	for _, r := range [...]struct{ register, bits, want byte }{
 		{regMode1, mode1External | mode1Increase | mode1Sleep, awake}, {regMode2, mode2Decides, mode2Drive}, {regPrescale, 0xFF, c.prescale},
 	} {
-		got, err := c.read(ctx, b, r.register, 1)
+		got, err := c.read(ctx, r.register, 1)
 		if err != nil {
 			return false, err
 		}
@@ -198,7 +224,6 @@ func (c *chip) ready(ctx context.Context, b bus) (bool, error) {
 
 // chipServo is a servo at a channel of a chip.
 type chipServo struct {
-	bus  bus
 	chip *chip
 	n    int // channel
 	name string
@@ -208,28 +233,25 @@ func (s *chipServo) step(us float64) float64 { return float64(s.chip.counts(us))
 
 func (s *chipServo) set(us float64) error {
 	p := pulse(s.chip.counts(us))
-	return s.bus.writeI2C(s.chip.hw.Address, led(s.n), p[:]...)
+	return s.chip.bus.writeI2C(s.chip.hw.Address, led(s.n), p[:]...)
 }
 
 // attach writes the pulse, which begins with it, and reads it back.
 func (s *chipServo) attach(ctx context.Context, us float64) error {
-	if err := s.bus.batch(func() error { return s.set(us) }); err != nil {
+	if err := s.chip.bus.batch(func() error { return s.set(us) }); err != nil {
 		return err
 	}
 	return s.holds(ctx, s.chip.counts(us))
 }
 
 // detach ends the pulses. A servo without pulses holds nothing.
-func (s *chipServo) detach(ctx context.Context) error {
+func (s *chipServo) detach(context.Context) error {
 	p := pulse(0)
-	if err := s.bus.batch(func() error { return s.bus.writeI2C(s.chip.hw.Address, led(s.n), p[:]...) }); err != nil {
-		return err
-	}
-	return s.holds(ctx, 0)
+	return s.chip.write(led(s.n), p[:]...)
 }
 
 func (s *chipServo) holds(ctx context.Context, want int) error {
-	regs, err := s.chip.read(ctx, s.bus, led(s.n), 4)
+	regs, err := s.chip.read(ctx, led(s.n), 4)
 	if err != nil {
 		return err
 	}
@@ -241,16 +263,23 @@ func (s *chipServo) holds(ctx context.Context, want int) error {
 
 // read asks the chip. One that was without power sleeps, and has forgotten all.
 func (s *chipServo) read(ctx context.Context) (powered bool, us float64, err error) {
-	mode, err := s.chip.read(ctx, s.bus, regMode1, 1)
+	if s.chip.lost {
+		return false, math.NaN(), robot.Errf(robot.CodeToolFailed, s.name, "%s was without power, and isn't set up anew yet", s.chip.hw.Name)
+	}
+	mode, err := s.chip.read(ctx, regMode1, 1)
 	if err != nil {
 		return false, math.NaN(), err
 	}
-	regs, err := s.chip.read(ctx, s.bus, led(s.n), 4)
+	regs, err := s.chip.read(ctx, led(s.n), 4)
 	if err != nil {
 		return false, math.NaN(), err
 	}
 	counts, ok := length(regs)
-	if mode[0]&mode1Sleep != 0 || counts == 0 {
+	if mode[0]&(mode1Sleep|mode1Increase) != awake {
+		s.chip.lost = true
+		return false, math.NaN(), nil
+	}
+	if counts == 0 && ok {
 		return false, math.NaN(), nil
 	}
 	if !ok {
@@ -267,15 +296,21 @@ const maxCounts = chipCounts - 1
 func (o *chipOutput) most() float64 { return maxCounts }
 
 func (o *chipOutput) set(ctx context.Context, v float64) (float64, error) {
+	if ready, err := o.chip.ready(ctx); err != nil {
+		return 0, err
+	} else if !ready {
+		o.chip.lost = true
+		return 0, robot.Errf(robot.CodeToolFailed, o.name, "%s was without power, and is being set up anew; nothing was set", o.chip.hw.Name)
+	}
 	n := int(math.Round(v))
 	p := pulse(n)
 	if n == maxCounts {
 		p = pulse(chipCounts) // all of it: not 1/4096 less
 	}
-	if err := o.bus.batch(func() error { return o.bus.writeI2C(o.chip.hw.Address, led(o.n), p[:]...) }); err != nil {
+	if err := o.chip.write(led(o.n), p[:]...); err != nil {
 		return 0, err
 	}
-	regs, err := o.chip.read(ctx, o.bus, led(o.n), 4)
+	regs, err := o.chip.read(ctx, led(o.n), 4)
 	if err != nil {
 		return 0, err
 	}
@@ -285,8 +320,8 @@ func (o *chipOutput) set(ctx context.Context, v float64) (float64, error) {
 	return float64(n), nil
 }
 
-// chips makes the file's chips, with the channels that it uses.
-func chips(f *hardware.File) (map[string]*chip, error) {
+// newChips makes the file's chips, with the channels that it uses.
+func newChips(f *hardware.File) (map[string]*chip, error) {
 	out := map[string]*chip{}
 	for i := range f.Chips {
 		c, err := newChip(&f.Chips[i])

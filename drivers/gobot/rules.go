@@ -111,15 +111,10 @@ func (r *rules) port(n, v int) bool {
 	return some
 }
 
-func (r *rules) known(pin int) bool {
-	_, servo := r.servos[pin]
-	return servo || r.digital[pin] || r.duty[pin]
-}
-
 func (r *rules) sysex(command byte, d []byte) bool {
 	switch command {
 	case pinStateQuery:
-		return len(d) == 1 && r.known(int(d[0]))
+		return len(d) == 1 // it changes nothing, whatever the pin
 	case extendedAnalog:
 		return len(d) == 3 && r.value(int(d[0]), word(d[1], d[2]))
 	case servoConfig:
