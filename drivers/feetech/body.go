@@ -34,6 +34,8 @@ type body struct {
 	fast, slow, goals []byte
 	status            []byte
 	errs              []error
+	some              []byte // of a slow read: who is asked
+	which             []int  // and of which axes they are
 	faults            []robot.Fault
 }
 
@@ -77,6 +79,7 @@ func newBody(o Options, fam *family) (*body, error) {
 		o: o, fam: fam, axes: axes, servos: make([]servo, n), ids: make([]byte, n),
 		fast: make([]byte, n*fam.fast.count), slow: make([]byte, n*fam.slow.count), goals: make([]byte, 0, n*fam.goal.Size),
 		status: make([]byte, n), errs: make([]error, n),
+		some: make([]byte, 0, n), which: make([]int, 0, n),
 	}
 	for i := range axes {
 		b.ids[i] = axes[i].id

@@ -18,13 +18,13 @@ func (b *bench) fixture(t *testing.T) robottest.Fixture {
 		Tolerance: 0.013, MaxDeviation: 0.08,
 		// Two periods until the brake, and what the emulated servo lags.
 		Lag: 0.08, Watchdog: 0.02,
-		Freeze: func() { must(t, b.bus.Mute(b.id(0), true)) },
-		Unplug: b.bus.Unplug, Replug: b.bus.Plug,
-		Silence: func() { b.each(t, func(id byte) error { return b.bus.Detach(id, true) }) },
-		Reboot:  func() { b.each(t, b.bus.Restart) },
+		Freeze: func() { must(t, b.line.Mute(b.id(0), true)) },
+		Unplug: b.line.Unplug, Replug: b.line.Plug,
+		Silence: func() { b.each(t, func(id byte) error { return b.line.Detach(id, true) }) },
+		Reboot:  func() { b.each(t, b.line.Restart) },
 		// Hotter than the file allows, and not so hot that the servo lets go by itself.
-		Trip:   func() { must(t, b.bus.Heat(b.id(0), b.o.Hardware.Joints[0].MaxTemperature+3)) },
-		Untrip: func() { must(t, b.bus.Heat(b.id(0), math.NaN())) },
+		Trip:   func() { must(t, b.line.Heat(b.id(0), b.o.Hardware.Joints[0].MaxTemperature+3)) },
+		Untrip: func() { must(t, b.line.Heat(b.id(0), math.NaN())) },
 		Rival: func() error {
 			again, err := feetech.Open(context.Background(), b.o)
 			if err != nil {
@@ -33,7 +33,7 @@ func (b *bench) fixture(t *testing.T) robottest.Fixture {
 			return again.Close()
 		},
 		Observe:   b.observe,
-		Block:     func(j int) { must(t, b.bus.Hold(b.id(j), true)) },
+		Block:     func(j int) { must(t, b.line.Hold(b.id(j), true)) },
 		TorqueOff: true,
 	}
 	if b.o.Hardware.EStopPowersOff {
@@ -63,18 +63,14 @@ func (a arm) harness(change func(*bench)) robottest.Harness {
 
 func TestConformanceOfFeetech(t *testing.T) { robottest.Run(t, so101().harness(func(*bench) {})) }
 
-// That servos of Dynamixel's keep their torque at an e-stop, as those above do, and that
-// they let go.
+// Servos that keep their torque at an e-stop, as those above do, and servos that let go.
 func TestConformanceOfDynamixel(t *testing.T) {
 	robottest.Run(t, pantilt().harness(func(b *bench) { b.o.Hardware.EStopPowersOff = false }))
 }
 
 func TestConformanceOfDynamixelThatLetsGo(t *testing.T) {
-	require.True(t, powersOff(t))
-	robottest.Run(t, pantilt().harness(func(*bench) {}))
-}
-
-func powersOff(t *testing.T) bool {
-	_, f := pantilt().load(t)
-	return f.EStopPowersOff
+	h := pantilt().harness(func(b *bench) { b.o.Hardware.EStopPowersOff = true })
+	for _, number := range []int{37, 40, 41, 44, 49, 50} {
+		robottest.RunCase(t, h, number)
+	}
 }

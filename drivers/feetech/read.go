@@ -76,8 +76,9 @@ func (b *body) readFast(at time.Time) (int, error) {
 	return n, nil
 }
 
-// readSlow reads the slow block when it is due. Who doesn't answer is as it was, and is
-// asked again at the next read.
+// readSlow reads the slow block when it is due, of the servos that have just answered: one
+// that is silent would hold the next setpoint up twice. Who doesn't answer is as it was,
+// and is asked again at the next read.
 func (b *body) readSlow() error {
 	k := b.fam.slow
 	if k.count == 0 {
@@ -87,13 +88,20 @@ func (b *body) readSlow() error {
 		b.slowIn--
 		return nil
 	}
-	n, err := b.bus.SyncRead(k.addr, k.count, b.ids, b.slow, b.status, b.errs)
+	b.some, b.which = b.some[:0], b.which[:0]
+	for i := range b.errs {
+		if b.errs[i] == nil {
+			b.some, b.which = append(b.some, b.ids[i]), append(b.which, i)
+		}
+	}
+	m := len(b.some)
+	n, err := b.bus.SyncRead(k.addr, k.count, b.some, b.slow[:m*k.count], b.status[:m], b.errs[:m])
 	if err != nil {
 		return err
 	}
-	for i := range b.servos {
-		if v := &b.servos[i]; b.errs[i] == nil {
-			b.fam.readSlow(b.slow[i*k.count:(i+1)*k.count], &v.setup, &v.last)
+	for at, i := range b.which {
+		if v := &b.servos[i]; b.errs[at] == nil {
+			b.fam.readSlow(b.slow[at*k.count:(at+1)*k.count], &v.setup, &v.last)
 		}
 	}
 	if n == len(b.ids) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/drivers/feetech"
+	"github.com/tau-robot/tau/drivers/feetech/bus"
 	"github.com/tau-robot/tau/drivers/feetech/dxl"
 	"github.com/tau-robot/tau/drivers/feetech/emulator"
 	"github.com/tau-robot/tau/drivers/feetech/sts"
@@ -58,10 +59,15 @@ func configuration(m *robot.Model, by map[string]float64) []float64 {
 // bench is an arm on an emulated bus.
 type bench struct {
 	arm
-	bus   *emulator.Bus
+	line  *emulator.Bus
 	free  *emulator.Free
 	trace *emulator.Recorder
 	o     feetech.Options
+	// tell is told of each packet beside trace; before is called before the host's bytes
+	// go on the line, and after may change what came.
+	tell   func(emulator.Packet)
+	before func(i bus.Instruction)
+	after  func(b []byte) []byte
 }
 
 // load reads the arm's model and file. A servo bus has nothing beside the joints, so the
@@ -94,7 +100,7 @@ func (a arm) bench(t testing.TB) *bench {
 	}
 	b.free = emulator.NewFree(shafts...)
 	var err error
-	b.bus, err = emulator.New(emulator.Options{Kind: a.kind, IDs: ids, Arm: b.free, Baud: f.Baud, Volts: a.volts, Trace: b.trace.Add})
+	b.line, err = emulator.New(emulator.Options{Kind: a.kind, IDs: ids, Arm: b.free, Baud: f.Baud, Volts: a.volts, Trace: b.packet})
 	require.NoError(t, err)
 	for i := range f.Joints {
 		b.register(t, ids[i], b.offsetRegister(), b.offsetValue(f.Joints[i].Offset))
@@ -108,16 +114,56 @@ func (a arm) bench(t testing.TB) *bench {
 
 // dial is the line; no typed nil.
 func (b *bench) dial() (feetech.Port, error) {
-	l, err := b.bus.Dial()
+	l, err := b.line.Dial()
 	if err != nil {
 		return nil, err
 	}
-	return l, nil
+	return &tap{Port: l, b: b, codec: b.codec()}, nil
+}
+
+// packet takes one from the wire.
+func (b *bench) packet(p emulator.Packet) {
+	if b.tell != nil {
+		b.tell(p)
+		return
+	}
+	b.trace.Add(p)
+}
+
+func (b *bench) codec() bus.Codec {
+	if b.kind == emulator.XL430 {
+		return dxl.New()
+	}
+	return sts.New()
+}
+
+// tap is the host's end, with a hand on it.
+type tap struct {
+	feetech.Port
+	b     *bench
+	codec bus.Codec
+}
+
+func (p *tap) Write(raw []byte) (int, error) {
+	if p.b.before != nil {
+		if i, _, err := p.codec.ParseInstruction(raw); err == nil {
+			p.b.before(i)
+		}
+	}
+	return p.Port.Write(raw)
+}
+
+func (p *tap) Read(raw []byte) (int, error) {
+	if p.b.after == nil {
+		return p.Port.Read(raw)
+	}
+	n, err := p.Port.Read(raw)
+	return copy(raw, p.b.after(raw[:n])), err
 }
 
 func (b *bench) register(t testing.TB, id byte, addr int, v uint32) {
 	t.Helper()
-	require.NoError(t, b.bus.SetRegister(id, addr, v))
+	require.NoError(t, b.line.SetRegister(id, addr, v))
 }
 
 func (b *bench) offsetRegister() int {
@@ -169,7 +215,7 @@ func (b *bench) observe() []float64 {
 	out := make([]float64, len(b.o.Hardware.Joints))
 	for i := range out {
 		j := &b.o.Hardware.Joints[i]
-		out[i] = j.Position(b.bus.Shaft(b.id(i))*perRadian + feetech.Turn/2 - float64(j.Offset))
+		out[i] = j.Position(b.line.Shaft(b.id(i))*perRadian + feetech.Turn/2 - float64(j.Offset))
 	}
 	return out
 }
@@ -177,7 +223,7 @@ func (b *bench) observe() []float64 {
 // hand moves a joint that has no torque.
 func (b *bench) hand(t testing.TB, joint int, q float64) {
 	t.Helper()
-	require.NoError(t, b.bus.ByHand(b.id(joint), b.shaftAt(&b.o.Hardware.Joints[joint], q)))
+	require.NoError(t, b.line.ByHand(b.id(joint), b.shaftAt(&b.o.Hardware.Joints[joint], q)))
 }
 
 // each does something to every servo.
