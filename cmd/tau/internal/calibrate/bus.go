@@ -4,11 +4,12 @@ import "context"
 
 // Found is a servo that answered.
 type Found struct {
-	ID       int
-	Model    string // "STS3215"; printable
-	Firmware string // printable; "" where it doesn't say
-	Offset   int    // its homing offset, ticks, as hardware.Joint.Offset
-	Powered  bool
+	ID        int
+	Model     string // "STS3215"; printable
+	Firmware  string // printable; "" where it doesn't say
+	Offset    int    // its homing offset, ticks, as hardware.Joint.Offset
+	Powered   bool
+	Low, High int // ticks: the bounds that it holds a goal within by itself
 	// Clash: more than one servo seems to answer to this ID; nothing else is known of it.
 	Clash bool
 }
@@ -32,4 +33,7 @@ type Bus interface {
 	PowerOff(ctx context.Context, ids []int) error
 	// SetOffset writes a homing offset into a servo's memory and returns what it reads back.
 	SetOffset(ctx context.Context, id, ticks int) (int, error)
+	// SetLimits writes the bounds within which a servo holds any goal by itself into its
+	// memory, and reads them back.
+	SetLimits(ctx context.Context, id, low, high int) error
 }

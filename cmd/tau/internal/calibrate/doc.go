@@ -3,9 +3,9 @@
 // the robot's file (robot/hardware), written at the very end and whole.
 //
 // Nothing is ever powered: torque is off the whole time, and the package has no means to
-// switch it on or to send a goal. What it writes to servos is one register, the homing
-// offset, and only after the person has typed yes. A calibration that is given up leaves
-// the file that was there.
+// switch it on or to send a goal. What it writes to servos is their homing offset and the
+// bounds of their goals, and only after the person has typed yes. A calibration that is
+// given up leaves the file that was there.
 //
 // Session is the walk itself, without a bus, a terminal or a clock: answers and encoder
 // ticks go in, text and what is to be done come out. Run joins it to a Bus and a terminal.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -21,10 +22,17 @@ type tester interface {
 	Helper()
 }
 
+// models are loaded once: a property takes one for each of its checks.
+var models sync.Map
+
 func model(t tester, name string) *robot.Model {
 	t.Helper()
+	if m, ok := models.Load(name); ok {
+		return m.(*robot.Model)
+	}
 	m, err := builtin.Load(name)
 	require.NoError(t, err)
+	models.Store(name, m)
 	return m
 }
 
@@ -45,6 +53,7 @@ type hand struct {
 
 	said  strings.Builder
 	wrote []Offset
+	limit []Limit
 	file  []byte
 	out   Out
 }
@@ -109,6 +118,9 @@ func (h *hand) take(o Out) {
 				h.wrote = append(h.wrote, *w)
 			}
 			o = h.s.Wrote(o.Offsets)
+		case DoLimits:
+			h.limit = append(h.limit, o.Limits...)
+			o = h.s.Limited(nil)
 		case DoSave:
 			h.file = o.File
 			o = h.s.Saved("", nil)

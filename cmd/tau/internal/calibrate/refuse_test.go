@@ -208,7 +208,7 @@ func TestTheFileIsWrittenOnlyAfterYes(t *testing.T) {
 	require.Nil(t, h.file)
 	require.Equal(t, DoEnd, h.out.Do)
 	require.Error(t, h.out.Err)
-	h.says("The servos' memory has new offsets: a file from before doesn't fit")
+	h.says("The servos' memory has new offsets or limits: a file from before doesn't fit")
 
 	h = end()
 	o := h.s.Interrupted()

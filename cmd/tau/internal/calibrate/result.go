@@ -146,7 +146,12 @@ func (s *Session) toConfirm(joints []hardware.Joint) Out {
 	if err != nil {
 		return Out{Say: "REFUSED: the robot couldn't be driven within what you showed: " + gate.Escape(err.Error()) + "\nMove the joints further, and press Enter.\n"}
 	}
-	s.stage, s.file = confirm, data
+	s.stage, s.file, s.limits = confirm, data, nil
+	for i := range read.Joints {
+		if j := &read.Joints[i]; s.found[i].Low != int(j.TickMin) || s.found[i].High != int(j.TickMax) {
+			s.limits = append(s.limits, Limit{j.Channel, int(j.TickMin), int(j.TickMax)})
+		}
+	}
 	var b strings.Builder
 	b.WriteString("\nMeasured:\n")
 	for i := range read.Joints {
@@ -155,7 +160,11 @@ func (s *Session) toConfirm(joints []hardware.Joint) Out {
 		fmt.Fprintf(&b, "  %-16s ID %-3d ticks %4.0f to %4.0f, zero %7.2f, direction %+.0f, %s to %s\n", gate.Escape(j.Name), j.Channel,
 			j.TickMin, j.TickMax, j.Zero, j.Direction, amount(j.Lower, unit), amount(j.Upper, unit))
 	}
-	fmt.Fprintf(&b, "Type yes to write %s", gate.Escape(s.o.Name))
+	b.WriteString("Type yes to write ")
+	if len(s.limits) > 0 {
+		fmt.Fprintf(&b, "these ticks as the bounds of their goals into the memory of %s, and ", count(len(s.limits), "servo"))
+	}
+	b.WriteString(gate.Escape(s.o.Name))
 	if s.o.Old != nil {
 		b.WriteString(" (the old one is kept beside it)")
 	}
@@ -167,11 +176,23 @@ func (s *Session) toConfirm(joints []hardware.Joint) Out {
 func (s *Session) confirmed(line string) Out {
 	switch line {
 	case "yes":
-		return Out{Do: DoSave, File: s.file}
+		if len(s.limits) == 0 {
+			return Out{Do: DoSave, File: s.file}
+		}
+		s.written = true
+		return Out{Do: DoLimits, Limits: s.limits}
 	case "no":
 		return s.end(s.left(), robot.Errf(robot.CodeCancelled, "calibrate", "the file wasn't wanted"))
 	}
 	return Out{Say: "Type yes or no: ", Asks: true}
+}
+
+// Limited takes what writing the bounds of goals came to.
+func (s *Session) Limited(err error) Out {
+	if err != nil {
+		return s.fail(err)
+	}
+	return Out{Do: DoSave, File: s.file}
 }
 
 // Saved takes what writing the file came to; old is where the earlier one is now.

@@ -146,6 +146,8 @@ func (r *runner) take(ctx context.Context, o Out) (end bool, err error) {
 			o = r.s.PoweredOff(r.bus.PowerOff(ctx, o.IDs))
 		case DoOffsets:
 			o = r.s.Wrote(r.offsets(ctx, o.Offsets))
+		case DoLimits:
+			o = r.s.Limited(r.limits(ctx, o.Limits))
 		case DoSave:
 			o = r.s.Saved(r.save(o.File))
 		case DoEnd:
@@ -169,6 +171,19 @@ func (r *runner) offsets(ctx context.Context, all []Offset) []Offset {
 		failed = o.Err != nil || o.Read != o.Ticks
 	}
 	return all
+}
+
+// limits writes one after another, up to the first that fails.
+func (r *runner) limits(ctx context.Context, all []Limit) error {
+	for _, l := range all {
+		if ctx.Err() != nil {
+			return robot.Errf(robot.CodeCancelled, fmt.Sprintf("ID %d", l.ID), "not written any more")
+		}
+		if err := r.bus.SetLimits(ctx, l.ID, l.Low, l.High); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *runner) print(o Out) error {

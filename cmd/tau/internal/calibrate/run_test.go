@@ -70,6 +70,14 @@ func (b *bench) SetOffset(_ context.Context, id, ticks int) (int, error) {
 	return ticks, nil
 }
 
+func (b *bench) SetLimits(_ context.Context, _, low, high int) error {
+	b.note("limits")
+	if low >= high {
+		return errors.New("no range")
+	}
+	return nil
+}
+
 // put moves a joint at once, from one reading to the next.
 func (b *bench) put(i int, q float64) {
 	b.mu.Lock()
@@ -166,10 +174,11 @@ func TestAWalkAtATerminal(t *testing.T) {
 			w.glide(i, l.Upper)
 		}
 		w.types("")
-		require.Contains(t, w.text(), "Type yes to write arm.toml")
+		require.Contains(t, w.text(), "and arm.toml: ")
 		require.Nil(t, w.file)
 		w.types("yes")
 		<-w.done
+		require.Equal(t, []string{"limits", "limits"}, w.calls[len(w.calls)-2:])
 		require.NoError(t, w.err)
 		require.Contains(t, w.text(), "The earlier one is arm.toml.old-2026-12-01")
 		h.file = w.file
@@ -212,7 +221,7 @@ func TestCtrlCAmongTheOffsets(t *testing.T) {
 		w.types("yes")
 		<-w.done
 		require.Error(t, w.err)
-		require.Contains(t, w.text(), "The servos' memory has new offsets")
+		require.Contains(t, w.text(), "The servos' memory has new offsets or limits")
 		require.NotZero(t, h.offset[0])
 		require.Zero(t, h.offset[1])
 		require.Nil(t, w.file)

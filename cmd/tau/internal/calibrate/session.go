@@ -32,6 +32,7 @@ const (
 	DoScan               // then Scanned
 	DoPowerOff           // Out.IDs, then PoweredOff
 	DoOffsets            // Out.Offsets, then Wrote
+	DoLimits             // Out.Limits, then Limited
 	DoSave               // Out.File, then Saved
 	DoEnd                // the end; Out.Err says how
 )
@@ -44,6 +45,7 @@ type Out struct {
 	Do      Do
 	IDs     []int
 	Offsets []Offset
+	Limits  []Limit
 	File    []byte
 	Err     error // of DoEnd; nil: the file was written
 }
@@ -54,6 +56,9 @@ type Offset struct {
 	Read      int   // after writing
 	Err       error // it couldn't be written or read back
 }
+
+// Limit are the bounds of a servo's goals, ticks.
+type Limit struct{ ID, Low, High int }
 
 type stage uint8
 
@@ -91,6 +96,7 @@ type Session struct {
 	from      []int     // unwrapped, where the joints were when that was asked
 	direction []float64 // by joint
 	file      []byte
+	limits    []Limit // that servos are to have with it and haven't
 }
 
 // New prepares a walk. It refuses a robot that no servo bus can measure.
@@ -177,7 +183,7 @@ func (s *Session) left() string {
 	if !s.written {
 		return "Nothing was written.\n"
 	}
-	return "No file was written. The servos' memory has new offsets: a file from before doesn't fit them and will be refused; calibrate again.\n"
+	return "No file was written. The servos' memory has new offsets or limits: a file from before doesn't fit them and will be refused; calibrate again.\n"
 }
 
 // Interrupted is ctrl-C, or a terminal that went away.

@@ -32,8 +32,9 @@ func TestAnArmIsCalibratedByHand(t *testing.T) {
 	h.ends(0)
 	require.Equal(t, "  shoulder_pan        1", h.out.Live[1][:23])
 	h.types("")
-	h.says("Measured:", "Type yes to write arm.toml")
+	h.says("Measured:", "Type yes to write these ticks as the bounds of their goals into the memory of 6 servos, and arm.toml")
 	require.Nil(t, h.file)
+	require.Empty(t, h.limit)
 	h.types("yes")
 	require.Equal(t, DoEnd, h.out.Do)
 	require.NoError(t, h.out.Err)
@@ -48,6 +49,7 @@ func TestAnArmIsCalibratedByHand(t *testing.T) {
 		require.Equal(t, i+1, j.Channel)
 		require.Equal(t, h.direction[i], j.Direction)
 		require.Equal(t, h.offset[i], j.Offset)
+		require.Equal(t, Limit{i + 1, int(j.TickMin), int(j.TickMax)}, h.limit[i])
 		require.Equal(t, h.m.Limits[i].Velocity, j.Velocity)
 	}
 	require.Equal(t, []float64{1, 0.5}, []float64{f.Joints[0].TorqueLimit, f.Joints[5].TorqueLimit})
@@ -129,6 +131,38 @@ func TestAnEarlierFileIsKept(t *testing.T) {
 	require.Equal(t, []float64{0.7, 0.3, 1}, []float64{f.Joints[0].MaxCurrent, f.Joints[0].TorqueLimit, f.Joints[0].Velocity})
 	require.Equal(t, []any{8.4, true, old.Valid}, []any{f.MaxVoltage, f.EStopPowersOff, f.Valid})
 	require.InDelta(t, h.m.Limits[0].Upper, f.Joints[0].Upper, 0.01) // narrowed for another zero
+}
+
+// A servo that won't take its bounds leaves the file unwritten: it would stop short of a
+// goal, and the bridge would refuse it.
+func TestBoundsThatAreNotWrittenLeaveTheFile(t *testing.T) {
+	h := newHand(t, "pantilt", "feetech", nil).begin()
+	h.poses(0)
+	h.written()
+	h.turns()
+	h.ends(0)
+	h.types("")
+	require.Equal(t, DoLimits, h.s.Typed("yes").Do)
+	o := h.s.Limited(errors.New("ID 1 is mute"))
+	require.Equal(t, DoEnd, o.Do)
+	require.ErrorContains(t, o.Err, "mute")
+	require.Contains(t, o.Say, "new offsets or limits")
+	require.Nil(t, o.File)
+
+	// One that has them already isn't written.
+	h = newHand(t, "pantilt", "feetech", nil).begin()
+	h.poses(0)
+	h.written()
+	h.turns()
+	h.ends(0)
+	for i := range h.s.found {
+		h.s.found[i].Low, h.s.found[i].High = h.s.tracks[i].min, h.s.tracks[i].max
+	}
+	h.types("")
+	h.says("Type yes to write arm.toml")
+	h.types("yes")
+	require.Empty(t, h.limit)
+	require.NotNil(t, h.file)
 }
 
 // A servo that sits right keeps its offset, and nothing is written.
@@ -283,7 +317,7 @@ func TestAnOffsetThatIsNotWrittenEndsIt(t *testing.T) {
 			require.Equal(t, DoEnd, o.Do)
 			require.ErrorContains(t, o.Err, "ID 2")
 			require.NotContains(t, o.Err.Error(), "ID 3")
-			require.Contains(t, o.Say, "The servos' memory has new offsets")
+			require.Contains(t, o.Say, "The servos' memory has new offsets or limits")
 		})
 	}
 }

@@ -172,7 +172,7 @@ func (b *handBus) Scan(ctx context.Context) ([]calibrate.Found, error) {
 	found, others := make([]calibrate.Found, 0, len(devices)), 0
 	clash := false
 	for _, d := range devices {
-		found = append(found, calibrate.Found{ID: d.ID, Model: d.Model, Firmware: d.Firmware, Offset: d.Offset, Powered: d.Powered, Clash: d.Shared})
+		found = append(found, calibrate.Found{ID: d.ID, Model: d.Model, Firmware: d.Firmware, Offset: d.Offset, Low: d.Low, High: d.High, Powered: d.Powered, Clash: d.Shared})
 		clash = clash || d.Shared
 		if !slices.Contains(b.ids, d.ID) {
 			others++
@@ -220,6 +220,11 @@ func (b *handBus) PowerOff(context.Context, []int) error { return b.c.Release() 
 // SetOffset writes an offset; the driver has read it back.
 func (b *handBus) SetOffset(_ context.Context, id, ticks int) (int, error) {
 	return ticks, b.c.SetOffset(id, ticks)
+}
+
+// SetLimits writes the bounds of a servo's goals; the driver reads them back.
+func (b *handBus) SetLimits(_ context.Context, id, low, high int) error {
+	return b.c.SetLimits(id, low, high)
 }
 
 // Close gives the line back, if it was opened.

@@ -22,24 +22,26 @@ import (
 
 func (a *app) sim() *cobra.Command {
 	var b bridgeFlags
+	var e exposeFlags
 	c := leaf("sim", "Runs the bridge with a simulated arm: prompt or script, approvals, MCP over HTTP on loopback or on stdio", 0, func(*cobra.Command, []string) error {
 		if err := b.checkSim(); err != nil {
 			return err
 		}
-		return a.runSim(&b)
+		return a.runSim(&b, &e)
 	})
 	b.add(c, false)
+	e.add(c.Flags())
 	return c
 }
 
 // runSim reads everything that the flags name before anything is started, so that
 // a wrong name is a usage error that left nothing behind.
-func (a *app) runSim(b *bridgeFlags) error {
+func (a *app) runSim(b *bridgeFlags, e *exposeFlags) error {
 	s, f, err := a.bridgeSetup(b)
 	if err != nil {
 		return err
 	}
-	return a.run(b, s, f)
+	return e.exposing(s.Model, &s.Scene, s.Clock, s.Seed, a.err, func() error { return a.run(b, s, f) })
 }
 
 // bridgeSetup reads what the flags of both commands name. It opens nothing that would
