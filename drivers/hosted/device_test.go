@@ -52,6 +52,8 @@ type device struct {
 	confirm   robot.Tri
 	tells     bool // says of its own setpoints
 	effort    func(joint int) float64
+	jaw       int       // the joint that closes downwards on something, -1: none
+	between   float64   // where that is
 	said      []float64 // velocities that it says it measures
 	breaks    chan struct{}
 
@@ -68,7 +70,8 @@ type written struct {
 	q        []float64
 	from     []float64 // what the servos held before
 	approved bool      // torque was switched on, and not off
-	power    bool      // all joints had torque
+	power    []bool
+	deaf     []bool // joints that didn't take it
 }
 
 func newDevice(t testing.TB, measured []bool, lamps int, at []float64) *device {
@@ -79,7 +82,7 @@ func newDevice(t testing.TB, measured []bool, lamps int, at []float64) *device {
 		at: time.Now(), q: slices.Clone(at), goal: slices.Clone(at), sag: make([]float64, n), power: make([]bool, n), lamps: make([]float64, lamps),
 		silent: make([]bool, n), stuck: make([]bool, n), deaf: make([]bool, n), refuses: make([]bool, n), clings: make([]bool, n),
 		hang: map[string]bool{}, spell: map[string]bool{}, broken: map[string]error{}, delay: map[string]time.Duration{}, once: map[string]func(){},
-		confirm: robot.Yes, tells: true, calls: map[string]int{}, breaks: make(chan struct{}),
+		confirm: robot.Yes, tells: true, jaw: -1, calls: map[string]int{}, breaks: make(chan struct{}),
 	}
 	return d
 }
@@ -92,6 +95,9 @@ func (d *device) pass() {
 	for i := range d.q {
 		if d.power[i] && !d.stuck[i] {
 			d.q[i] += part * (d.goal[i] - d.sag[i] - d.q[i])
+			if i == d.jaw {
+				d.q[i] = math.Max(d.q[i], d.between)
+			}
 		}
 	}
 }
@@ -317,7 +323,7 @@ func (b *body) Write(ctx context.Context, q []float64) error {
 	q = slices.Clone(q)
 	return b.call(ctx, "write", b.d.writes, func() error {
 		d := b.d
-		d.log = append(d.log, written{time.Now(), q, slices.Clone(d.goal), d.approved, !slices.Contains(d.power, false)})
+		d.log = append(d.log, written{time.Now(), q, slices.Clone(d.goal), d.approved, slices.Clone(d.power), slices.Clone(d.deaf)})
 		for i := range q {
 			if !d.deaf[i] {
 				d.goal[i] = q[i]

@@ -60,6 +60,7 @@ type Engine struct {
 	misses   []int       // reads in a row that found nothing of a joint
 	missed   []error     // why
 	astray   []int       // reads in a row that found another setpoint in it
+	theirs   []float64   // the setpoint that they found
 	powered  []bool
 	told     []bool    // by joint: its setpoint is a commanded one of this power-up
 	readings uint64    // reads that were published
@@ -127,7 +128,7 @@ func newEngine(o Options) (*Engine, error) {
 		stale:   max(StaleAfter, 4*o.Traits.reading()),
 		closing: make(chan struct{}), kept: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1), changed: make(chan struct{}),
 		next: make([]float64, n), speeds: make([]float64, n),
-		heardAt: make([]time.Time, n), misses: make([]int, n), missed: make([]error, n), astray: make([]int, n),
+		heardAt: make([]time.Time, n), misses: make([]int, n), missed: make([]error, n), astray: make([]int, n), theirs: make([]float64, n),
 		powered: make([]bool, n), told: make([]bool, n),
 		values: make([]float64, len(o.Model.Actuators)), gauges: make([]float64, len(o.Model.Actuators)), offs: make([]bool, len(o.Model.Actuators)),
 	}

@@ -16,8 +16,9 @@ import (
 // the robot was told to be last. A joint counts as off its setpoint (MaxDeviation) by how
 // far it is from all the setpoints of the last period and the hardware's own lag. After a
 // DEVIATION, CONTACT or OVERLOAD the setpoints go to where the joints are measured, if that
-// is as near as the fault explains, so that nothing presses on. When a device has restarted
-// or a joint has lost its torque nothing more is written. A grip ends, done, where the
+// is as near as the fault explains, so that nothing presses on. When a device has restarted,
+// or a joint has lost its torque or holds another setpoint than it was sent, nothing more is
+// written. A grip ends, done, where the
 // gripper's effort reaches the grip's or the joint stands still short of its setpoint, and
 // goes on pressing with that; what it holds isn't known. It blocks until the robot is at
 // rest.
@@ -83,6 +84,9 @@ func (e *Engine) atStart(m *robot.Motion) error {
 		at, text := e.cur.set[i], "the joint's setpoint isn't where the motion starts"
 		if !j.open {
 			at, text = e.cur.pos[i], "the joint isn't where the motion starts"
+		}
+		if e.astray[i] > 0 {
+			return robot.Errf(robot.CodeStartMoved, j.name, "%s holds another setpoint than it was sent", j.name)
 		}
 		if d := math.Abs(at - q); !(d <= m.StartTolerance[i]) {
 			return moved(j, d, m.StartTolerance[i], text)

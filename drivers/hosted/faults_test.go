@@ -132,6 +132,13 @@ func TestAnotherSetpointInTheDevice(t *testing.T) {
 		require.Equal(t, robot.CodeDisconnected, s.Faults[0].Code)
 		require.Equal(t, b.m.JointNames()[1], s.Faults[0].Where)
 		require.False(t, s.Enabled)
+		_, err := do(e, robot.EStopReset)
+		require.NoError(t, err)
+		at := b.goals()
+		enable(t, e)
+		require.InDeltaSlice(t, at, b.goals(), tick, "what it holds it goes on holding")
+		_, err = e.Execute(context.Background(), motion(e, state(t, e), b.target(), 1), nil)
+		require.NoError(t, err)
 	})
 	inBubble(t, func(t *testing.T) {
 		b, e := measuredRig.enabled(t)

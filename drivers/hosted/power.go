@@ -118,6 +118,8 @@ func (e *Engine) places() (q []float64, already bool, err error) {
 		j := &e.joints[i]
 		at, text := e.cur.pos[i], "the joint stands outside its limits; move it inside by hand"
 		switch {
+		case e.powered[i] && e.astray[i] > 0: // it holds what somebody else told it, and goes on
+			at, already = e.theirs[i], false
 		case e.powered[i] && e.told[i]:
 			at, text = e.cur.set[i], "the joint is held outside its limits; take its torque away and move it inside by hand"
 		case j.open && math.IsNaN(e.cur.set[i]):

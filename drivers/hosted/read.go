@@ -119,6 +119,7 @@ func (e *Engine) held(i int, q float64) {
 		// On a new link too: what was sent last over the old one may never have got there.
 		e.cur.set[i], e.told[i] = q, true
 	}
+	e.theirs[i] = q
 	if math.Abs(q-e.cur.set[i]) > 2*e.joints[i].smallest+robot.PositionTolerance {
 		e.astray[i]++
 	} else {
@@ -136,7 +137,11 @@ func (e *Engine) judge(s *Sample, ok bool) {
 		for i := range s.Faults {
 			// What the hardware goes on complaining of isn't news: the way out of what a
 			// joint presses on must not end for the overload that it ends.
-			if f := &s.Faults[i]; !e.knows(f) {
+			f := &s.Faults[i]
+			if f.Code == "" {
+				f.Code, f.Text = robot.CodeInternal, "the hardware complains and doesn't say of what"
+			}
+			if !e.knows(f) {
 				e.fail(robot.Errf(f.Code, f.Where, "%s", f.Text))
 			}
 		}
@@ -149,11 +154,10 @@ func (e *Engine) judge(s *Sample, ok bool) {
 			e.fail(e.silence(i))
 		case e.misses[i] == 0 && !e.powered[i] && (e.armed || active && !x.halted):
 			e.fail(robot.Errf(robot.CodeNotEnabled, j.name, "%s lost its torque by itself", j.name))
-			if active {
-				x.halted = true // a setpoint might give it power where it isn't any more
-			}
-		case e.astray[i] >= SilentReads && (e.armed || active):
+			e.halt() // a setpoint might give it power where it isn't any more
+		case e.astray[i] >= SilentReads && (e.armed || active && !x.halted):
 			e.fail(robot.Errf(robot.CodeDisconnected, j.name, "%s holds another setpoint than it was sent: somebody else commands it, or it doesn't take what it is sent", j.name))
+			e.halt() // the next setpoint that it takes would be a jump
 		}
 	}
 	if !active || x.over {
@@ -165,6 +169,13 @@ func (e *Engine) judge(s *Sample, ok bool) {
 	// What is known of a joint that has just missed a read is too old to find it at rest.
 	if e.silent() >= 0 || ok && !slices.ContainsFunc(e.misses, func(n int) bool { return n > 0 }) {
 		x.settle(s.At)
+	}
+}
+
+// halt has nothing more written of what moves; Engine.mu is held.
+func (e *Engine) halt() {
+	if x := e.leg; x != nil && x.going {
+		x.halted = true
 	}
 }
 

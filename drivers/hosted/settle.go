@@ -112,7 +112,7 @@ const plausible = 0.05
 // is no way to go, or where what is measured is farther away than the error explains.
 func (x *leg) relax() []float64 {
 	e := x.e
-	if x.relaxing || x.halted || x.why != byFault || e.estopped || e.closed || e.run == nil || e.run.stop || e.cut {
+	if x.took > 0 || x.halted || x.why != byFault || e.estopped || e.closed || e.run == nil || e.run.stop || e.cut {
 		return nil
 	}
 	switch x.err.Code {

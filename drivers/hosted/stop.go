@@ -281,11 +281,11 @@ func (e *Engine) Close() error {
 	e.broadcast()
 	e.mu.Unlock()
 	signal(e.wake)
-	patience := closeWithin
+	long := closeWithin
 	if !linked {
-		patience = connectPatience // it may be connecting
+		long = connectPatience // it may be connecting
 	}
-	wait := time.NewTimer(patience)
+	wait := time.NewTimer(long)
 	defer wait.Stop()
 	var hung error
 	select {
