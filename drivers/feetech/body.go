@@ -179,15 +179,23 @@ func (b *body) Set(_ context.Context, actuator int, _ float64) (float64, error) 
 	return 0, robot.Errf(robot.CodeNotSupported, b.fam.name, "actuator %d: a servo bus has nothing beside its joints", actuator)
 }
 
-// Disconnect implements hosted.Body.
+// Disconnect implements hosted.Body. It ends a Connect that is under way as well.
 func (b *body) Disconnect() error {
 	b.mu.Lock()
-	p, gone := b.port, b.gone
-	b.port = nil
+	gone := b.gone
 	b.mu.Unlock()
 	if gone != nil {
 		gone()
 	}
+	return b.hangUp()
+}
+
+// hangUp closes the line, if it is open.
+func (b *body) hangUp() error {
+	b.mu.Lock()
+	p := b.port
+	b.port = nil
+	b.mu.Unlock()
 	if p == nil {
 		return nil
 	}

@@ -30,7 +30,7 @@ func (b *body) Connect(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, b.Disconnect())
+	return errors.Join(err, b.hangUp())
 }
 
 // open opens the line, unless Disconnect comes first.
@@ -50,7 +50,7 @@ func (b *body) open(ctx context.Context) error {
 	}
 	b.bus, err = bus.New(p, b.fam.codec(), b.busOptions())
 	if err != nil {
-		return errors.Join(err, b.Disconnect())
+		return errors.Join(err, b.hangUp())
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (b *body) none(ctx context.Context) error {
 		return robot.Errf(robot.CodeDisconnected, where, text, baud)
 	}
 	b.looked = true
-	if err := b.Disconnect(); err != nil {
+	if err := b.hangUp(); err != nil {
 		return err
 	}
 	var others []int
@@ -164,14 +164,14 @@ func (b *body) none(ctx context.Context) error {
 			return robot.Errf(robot.CodeDisconnected, where, "no servo answers at %d bit/s, but servo %s does at %d: set baud = %d in %s", baud, list(r.IDs), r.Baud, r.Baud, b.o.Hardware.Name)
 		}
 	}
-	tried := make([]string, 0, len(rates))
-	for _, r := range rates {
-		tried = append(tried, fmt.Sprint(r.Baud))
-	}
 	if err != nil {
-		b.o.Log.Debug("looking for servos at other speeds ended early", "error", err)
+		return robot.Errf(robot.CodeDisconnected, where, text+" Looking for servos at other speeds ended early: %w", baud, err)
 	}
-	return robot.Errf(robot.CodeDisconnected, where, text+" (nor at %s)", baud, strings.Join(tried, ", "))
+	tried := make([]string, len(rates))
+	for i, r := range rates {
+		tried[i] = fmt.Sprint(r.Baud)
+	}
+	return robot.Errf(robot.CodeDisconnected, where, text+" None answers at %s either", baud, strings.Join(tried, ", "))
 }
 
 func list(ids []byte) string {

@@ -136,11 +136,11 @@ func TestAHandThatMovesTheArmWhileItIsSwitchedOn(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bench) {
 		r := b.open(t)
 		last := len(b.o.Hardware.Joints) - 1
-		b.before = func(i bus.Instruction) {
+		b.on.Store(&hooks{before: func(i bus.Instruction) {
 			if i.Op == bus.Read && i.ID == b.id(last) {
 				b.hand(t, last, 0.4)
 			}
-		}
+		}})
 		err := actuate(t, r, robot.TorqueOn)
 		require.Equal(t, robot.CodeStartMoved, robot.CodeOf(err), "%v", err)
 		require.ErrorContains(t, err, b.o.Hardware.Joints[last].Name)
@@ -149,7 +149,7 @@ func TestAHandThatMovesTheArmWhileItIsSwitchedOn(t *testing.T) {
 			return nil
 		})
 		require.InDelta(t, 0.4, b.observe()[last], 1e-9)
-		b.before = nil
+		b.on.Store(nil)
 		require.NoError(t, actuate(t, r, robot.EStopReset))
 		require.NoError(t, actuate(t, r, robot.TorqueOn))
 		require.InDelta(t, 0.4, b.observe()[last], 2e-3)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,11 +64,15 @@ type bench struct {
 	free  *emulator.Free
 	trace *emulator.Recorder
 	o     feetech.Options
-	// tell is told of each packet beside trace; before is called before the host's bytes
-	// go on the line, and after may change what came.
-	tell   func(emulator.Packet)
-	before func(i bus.Instruction)
-	after  func(b []byte) []byte
+	// tell, set before anything is opened, is told of each packet instead of trace.
+	tell func(emulator.Packet)
+	on   atomic.Pointer[hooks]
+}
+
+// hooks are a hand on the host's end of the line, in the goroutine that speaks on it.
+type hooks struct {
+	before func(i bus.Instruction)  // before the host's bytes go on the line; nil: nothing
+	after  func(came []byte) []byte // what is read in place of what came; nil: that
 }
 
 // load reads the arm's model and file. A servo bus has nothing beside the joints, so the
@@ -145,20 +150,26 @@ type tap struct {
 }
 
 func (p *tap) Write(raw []byte) (int, error) {
-	if p.b.before != nil {
+	if h := p.b.on.Load(); h != nil && h.before != nil {
 		if i, _, err := p.codec.ParseInstruction(raw); err == nil {
-			p.b.before(i)
+			h.before(i)
 		}
 	}
 	return p.Port.Write(raw)
 }
 
+// Read never returns nothing without an error: what was to be nothing is waited past.
 func (p *tap) Read(raw []byte) (int, error) {
-	if p.b.after == nil {
-		return p.Port.Read(raw)
+	for {
+		n, err := p.Port.Read(raw)
+		h := p.b.on.Load()
+		if err != nil || h == nil || h.after == nil {
+			return n, err
+		}
+		if n = copy(raw, h.after(raw[:n])); n > 0 {
+			return n, nil
+		}
 	}
-	n, err := p.Port.Read(raw)
-	return copy(raw, p.b.after(raw[:n])), err
 }
 
 func (b *bench) register(t testing.TB, id byte, addr int, v uint32) {
