@@ -32,7 +32,7 @@ test: deps cross
 	$(GO) vet ./...
 	CGO_ENABLED=1 TAU_BOARDS=later $(GO) test -race -timeout 20m ./...
 	CGO_ENABLED=1 $(GO) test -race -count 1 -timeout 10m ./drivers/mcu/boardtest
-	CGO_ENABLED=1 $(GO) test -race -count 1 -timeout 10m ./drivers/mcu ./cmd/tau -p 1 -run '^($(BOARDS))$$'
+	CGO_ENABLED=1 $(GO) test -race -count 1 -timeout 10m ./drivers/mcu ./drivers/gobot ./cmd/tau -p 1 -run '^($(BOARDS))$$'
 	$(GO) test -timeout 5m ./motion -run '^(TestRehearsalAloneRefusesCollidingPlans|TestHonestPlansRehearseClean)$$' # whole; fewer plans under -race
 
 deps:

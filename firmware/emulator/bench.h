@@ -10,6 +10,7 @@
 #include "sim_avr.h"
 
 #include "cable.h"
+#include "pca9685.h"
 #include "plant.h"
 #include "wiring.h"
 
@@ -52,6 +53,7 @@ struct bench {
 	void (*core_reset)(struct avr_t *);
 	const struct wiring *wiring;
 	struct plant plant;
+	struct pca9685 pca9685;
 	struct cable cable;
 
 	/* Options. */

@@ -120,6 +120,20 @@ static const char *cable(struct bench *b, const char *word)
 	return why;
 }
 
+/* i2c on|off: the wires to the PCA9685. Without them it has no power either. */
+static const char *i2c(struct bench *b, char *const w[])
+{
+	bool on;
+	if (b->wiring->pca9685 == 0)
+		return "nothing hangs on the I2C bus";
+	if (w[1] == NULL || !on_off(w[1], &on))
+		return "on or off";
+	b->pca9685.away = !on;
+	if (!on)
+		pca9685_power_up(&b->pca9685);
+	return NULL;
+}
+
 /* Commands about the chip's clock. */
 static const char *clock_word(struct bench *b, const char *word)
 {
@@ -205,6 +219,8 @@ static void execute(struct bench *b, const char *line, bool late)
 		why = input(b, w);
 	else if (one_of(w[0], cables))
 		why = cable(b, w[0]);
+	else if (strcmp(w[0], "i2c") == 0)
+		why = i2c(b, w);
 	else if (one_of(w[0], clocks))
 		why = clock_word(b, w[0]);
 	else if (one_of(w[0], resets))

@@ -174,6 +174,8 @@ int main(int argc, char **argv)
 		return bad("stdout:", strerror(errno));
 	cable_begin(&b.cable, link);
 	const char *why = chip_begin(&b, hex);
+	if (why == NULL && b.wiring->pca9685 != 0)
+		pca9685_begin(&b.pca9685, &b, b.wiring->pca9685);
 	if (why == NULL)
 		why = cable_plug(&b.cable);
 	if (why != NULL)

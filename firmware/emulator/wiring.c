@@ -21,8 +21,8 @@ enum { NO = WIRING_NO_ADC };
 
 static const struct wiring maps[] = {
 	/* Normally closed contacts to ground: pressed, reached or broken is high. */
-	{ "servo2", 2, 6, SERVO8_PINS, { 0, 1, NO, NO, NO, NO, NO, NO } },
-	{ "servo8", 8, 6, SERVO8_PINS, { 0, 1, 2, 3, 4, 5, NO, NO } },
+	{ "servo2", 2, 6, SERVO8_PINS, { 0, 1, NO, NO, NO, NO, NO, NO }, 0 },
+	{ "servo8", 8, 6, SERVO8_PINS, { 0, 1, 2, 3, 4, 5, NO, NO }, 0 },
 	{
 		"stepper3", 3, 3,
 		{
@@ -36,7 +36,17 @@ static const struct wiring maps[] = {
 			{ ROLE_SWITCH, 0, 'B', 1, false }, { ROLE_SWITCH, 1, 'B', 2, false },
 			{ ROLE_SWITCH, 2, 'B', 4, false },
 		},
-		{ NO, NO, NO, NO, NO, NO, NO, NO },
+		{ NO, NO, NO, NO, NO, NO, NO, NO }, 0,
+	},
+	/* Of somebody else's firmware: an Arduino Uno with servos at pins 9, 10 and 2, their
+	 * feedback at A0 to A2, outputs at 13 and 12, PWM at 11, a PCA9685 at A4 and A5. */
+	{
+		"uno", 3, 0,
+		{
+			{ ROLE_SERVO, 0, 'B', 1, false }, { ROLE_SERVO, 1, 'B', 2, false }, { ROLE_SERVO, 2, 'D', 2, false },
+			{ ROLE_OUTPUT, 0, 'B', 5, false }, { ROLE_OUTPUT, 1, 'B', 4, false }, { ROLE_PWM, 2, 'B', 3, false },
+		},
+		{ 0, 1, 2, NO, NO, NO, NO, NO }, 0x40,
 	},
 	/* Of testdata/test.c, by which the bench itself is tested. */
 	{
@@ -48,7 +58,7 @@ static const struct wiring maps[] = {
 			{ ROLE_OUTPUT, 0, 'B', 5, false }, { ROLE_PWM, 1, 'B', 3, false },
 			{ ROLE_SWITCH, 0, 'B', 4, true }, { ROLE_BUTTON, 0, 'C', 5, false },
 		},
-		{ 0, NO, NO, NO, NO, NO, NO, NO },
+		{ 0, NO, NO, NO, NO, NO, NO, NO }, 0,
 	},
 };
 

@@ -24,6 +24,7 @@ struct wiring {
 	uint8_t joints, switches;
 	struct wire pins[WIRING_PINS]; /* ends with ROLE_END */
 	uint8_t adc[8];                /* channel of each joint's feedback, or WIRING_NO_ADC */
+	uint8_t pca9685;           /* its address on the I2C bus, 0: there is none */
 };
 
 /* Returns the wiring of a map, or NULL. */

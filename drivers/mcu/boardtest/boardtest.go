@@ -52,8 +52,11 @@ func (k Kind) String() string {
 // Options say which board a test wants.
 type Options struct {
 	// Map is the pin map: servo2, servo8 or stepper3. A test of the bench itself has
-	// the map test, with a firmware of its own.
-	Map  string
+	// the map test, with a firmware of its own, and Hex goes with uno.
+	Map string
+	// Hex is a file with somebody else's firmware for an Arduino Uno, which an emulated
+	// board then runs instead of ours; "": ours.
+	Hex  string
 	Kind Kind
 	// RealToo lets the board named by TAU_HIL_PORT stand in. Such a board has no trace
 	// and takes no commands: what asks for them skips the rest of its test.
@@ -127,8 +130,12 @@ func Start(t testing.TB, o Options) *Board {
 // command builds what o needs, and returns how it is called.
 func (o Options) command(t testing.TB, c *cache) ([]string, error) {
 	t.Helper()
-	if !slices.Contains([]string{"servo2", "servo8", "stepper3", "test"}, o.Map) {
-		return nil, fmt.Errorf("no pin map %q: there are servo2, servo8 and stepper3", o.Map)
+	maps := []string{"servo2", "servo8", "stepper3", "test"}
+	if o.Hex != "" {
+		maps = []string{"uno"}
+	}
+	if !slices.Contains(maps, o.Map) {
+		return nil, fmt.Errorf("no pin map %q: there are servo2, servo8 and stepper3, and of another firmware uno", o.Map)
 	}
 	switch o.Kind {
 	case Emulated:
@@ -137,9 +144,11 @@ func (o Options) command(t testing.TB, c *cache) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		firmware, err := c.build(firmwareRecipe(o))
-		if err != nil {
-			return nil, err
+		firmware := o.Hex
+		if firmware == "" {
+			if firmware, err = c.build(firmwareRecipe(o)); err != nil {
+				return nil, err
+			}
 		}
 		return []string{bench, "--hex", firmware, "--map", o.Map}, nil
 	case Host:
