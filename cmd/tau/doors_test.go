@@ -106,6 +106,16 @@ var doors = []door{
 		reason: "what an agent can reach never sees an interface that can approve",
 	},
 	{
+		name: "calibrating", from: []string{"cmd/tau/internal/calibrate/..."},
+		to:     []string{"drivers/...", "sim/...", "cmd/..."},
+		reason: "the walk has no means to power or move what a person has their hands in; its bus is handed in",
+	},
+	{
+		name: "the doctor", from: []string{"cmd/tau/internal/doctor/..."},
+		to: []string{"drivers/...", "sim/...", "motion/...", "cmd/..."}, except: []string{"drivers/port"},
+		reason: "it looks and asks; what could move something isn't at hand",
+	},
+	{
 		name: "channels elsewhere", from: []string{"gate/approver/telegram/...", "gate/approver/web/..."},
 		to:     []string{"gate/mcp/...", "gate/mount/...", "gate/approval/...", "gate/lane/...", "gate/events/..."},
 		reason: "a channel hands in a word and a stop; it serves no agent and runs nothing",

@@ -172,7 +172,10 @@ func TestWhoseFileItIs(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	_, err := hardware.DriverOf("a.toml", []byte("\ndriver ="))
+	is, err := hardware.RobotOf("a.toml", []byte("robot = \"so101\"\ndriver = \"feetech\""))
+	require.NoError(t, err)
+	require.Equal(t, "so101", is)
+	_, err = hardware.DriverOf("a.toml", []byte("\ndriver ="))
 	require.ErrorContains(t, err, "INVALID_ARGUMENT: a.toml:2")
 	_, err = hardware.DriverOf("a.toml", make([]byte, hardware.MaxBytes+1))
 	require.ErrorContains(t, err, "too long")

@@ -300,17 +300,30 @@ func extra[T any](all map[string]T, names []string, why func(name string) error)
 // than the one that was asked for has other keys, and that it is another is what is wrong
 // with it. "" is a file that doesn't say, which Parse refuses.
 func DriverOf(name string, data []byte) (string, error) {
+	_, driver, err := head(name, data)
+	return driver, err
+}
+
+// RobotOf reads which robot a file is of, in the same way.
+func RobotOf(name string, data []byte) (string, error) {
+	is, _, err := head(name, data)
+	return is, err
+}
+
+func head(name string, data []byte) (is, driver string, err error) {
 	if len(data) > MaxBytes {
-		return "", robot.LimitErr(robot.CodeInvalidArgument, name, float64(len(data)), MaxBytes, "bytes", "the file is too long")
+		return "", "", robot.LimitErr(robot.CodeInvalidArgument, name, float64(len(data)), MaxBytes, "bytes", "the file is too long")
 	}
 	var raw struct {
+		Robot  value `toml:"robot"`
 		Driver value `toml:"driver"`
 	}
-	_, err := toml.NewDecoder(bytes.NewReader(data)).Decode(&raw)
+	_, err = toml.NewDecoder(bytes.NewReader(data)).Decode(&raw)
 	var bad toml.ParseError
 	if errors.As(err, &bad) {
-		return "", robot.Errf(robot.CodeInvalidArgument, where(name, bad.Position.Line), "%s", bad.Message)
+		return "", "", robot.Errf(robot.CodeInvalidArgument, where(name, bad.Position.Line), "%s", bad.Message)
 	}
-	s, _ := raw.Driver.v.(string)
-	return s, nil
+	is, _ = raw.Robot.v.(string)
+	driver, _ = raw.Driver.v.(string)
+	return is, driver, nil
 }

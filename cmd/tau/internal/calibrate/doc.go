@@ -12,5 +12,5 @@
 // Save writes the file.
 //
 // It imports robot, robot/hardware, motion/kinematics and gate (to print names); it must
-// never import a driver, sim, or anything of cmd but exit and fdio.
+// never import a driver, sim, or another package of cmd.
 package calibrate

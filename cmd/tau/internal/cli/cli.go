@@ -71,7 +71,7 @@ func (a *app) root() *cobra.Command {
 func (a *app) robot() *cobra.Command {
 	return group("robot", "Simulated and real arms",
 		a.sim(), a.real(), a.tools(), a.check(), a.fk(), a.ik(), a.plan(),
-		a.stop("stop"), a.stop("estop"), a.approvals(), a.session(), a.events(), a.ports(), a.calibrate(), a.bench())
+		a.stop("stop"), a.stop("estop"), a.approvals(), a.session(), a.events(), a.ports(), a.doctor(), a.calibrate(), a.bench())
 }
 
 // group is a command that only has others below it: without one of them it is a

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tau-robot/tau/cmd/tau/internal/doctor"
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/drivers/port"
 	"github.com/tau-robot/tau/gate"
@@ -38,7 +40,11 @@ func (a *app) ports() *cobra.Command {
 		if err != nil {
 			return exit.Bridgef("%w", err)
 		}
-		return write(a.out, portsText(all, asJSON))
+		text := portsText(all, asJSON)
+		if !asJSON && !doctor.Healthy(doctor.Examine(context.Background(), doctor.Options{Machine: doctor.ThisComputer()})) {
+			text += "something is wrong; 'tau robot doctor' says what, and what to do\n"
+		}
+		return write(a.out, text)
 	})
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON document")
 	return c
