@@ -123,7 +123,7 @@ func (b *bench) dial() (feetech.Port, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tap{Port: l, b: b, codec: b.codec()}, nil
+	return &tap{Link: l, b: b, codec: b.codec()}, nil
 }
 
 // packet takes one from the wire.
@@ -144,7 +144,7 @@ func (b *bench) codec() bus.Codec {
 
 // tap is the host's end, with a hand on it.
 type tap struct {
-	feetech.Port
+	*emulator.Link
 	b     *bench
 	codec bus.Codec
 }
@@ -155,13 +155,13 @@ func (p *tap) Write(raw []byte) (int, error) {
 			h.before(i)
 		}
 	}
-	return p.Port.Write(raw)
+	return p.Link.Write(raw)
 }
 
 // Read never returns nothing without an error: what was to be nothing is waited past.
 func (p *tap) Read(raw []byte) (int, error) {
 	for {
-		n, err := p.Port.Read(raw)
+		n, err := p.Link.Read(raw)
 		h := p.b.on.Load()
 		if err != nil || h == nil || h.after == nil {
 			return n, err

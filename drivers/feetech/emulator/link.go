@@ -118,6 +118,24 @@ func (l *Link) look(p []byte) (n int, due time.Time, changed <-chan struct{}, er
 	return 0, due, b.changed, nil
 }
 
+// ReadArrived reads what has come and doesn't wait: 0 bytes and no error where nothing has.
+// Errors are those of Read, deadlines are no matter.
+func (l *Link) ReadArrived(p []byte) (int, error) {
+	b := l.bus
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.process(b.now())
+	switch {
+	case l.closed():
+		return 0, l.shut("reading")
+	case l.lost:
+		return 0, l.unplugged("reading")
+	}
+	n := copy(p, b.in)
+	b.in = append(b.in[:0], b.in[n:]...)
+	return n, nil
+}
+
 // SetReadDeadline is when a Read that waits, and every later one, ends with LINK_TIMEOUT;
 // the zero time is never.
 func (l *Link) SetReadDeadline(t time.Time) error {

@@ -1,0 +1,5 @@
+//go:build !race
+
+package feetech_test
+
+const raced = false
