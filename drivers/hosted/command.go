@@ -196,9 +196,11 @@ func (e *Engine) stands(so func() bool) error {
 	return nil
 }
 
-// still reports whether all that is measured is measured at rest; Engine.mu is held.
+// still reports whether all that is measured is measured at rest, and was for a moment: a
+// joint that swings stands still where it turns round. Engine.mu is held.
 func (e *Engine) still() bool {
-	return e.readings > 0 && e.silent() < 0 && e.age() <= e.stale && (e.blind || e.history.whole() && !e.moving())
+	return e.readings > 0 && e.silent() < 0 && e.age() <= e.stale &&
+		(e.blind || e.history.whole() && !e.moving() && e.cur.at.Sub(e.movedAt) >= restTime)
 }
 
 // stoppedBefore says that a stop came before a command told the hardware anything; else the

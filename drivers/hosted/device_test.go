@@ -254,8 +254,8 @@ func (b *body) Connect(ctx context.Context) error {
 		if b.d.inUse {
 			return robot.Errf(robot.CodeBusy, "fake", "another process has the line")
 		}
-		if b.d.broken["connect"] != nil {
-			return nil
+		if err := b.d.broken["connect"]; err != nil {
+			return err
 		}
 		b.mu.Lock()
 		b.open = make(chan struct{})

@@ -63,8 +63,8 @@ type Engine struct {
 	theirs   []float64   // the setpoint that they found
 	powered  []bool
 	told     []bool    // by joint: its setpoint is a commanded one of this power-up
+	movedAt  time.Time // when something was measured to move last
 	readings uint64    // reads that were published
-	answered time.Time // when the last one was
 	armed    bool      // torque_on was the last that was said of it
 	estopped bool
 	cut      bool // the power is to be taken away once nothing moves

@@ -74,6 +74,45 @@ func straight(i robot.Info, from, to []float64, least float64) robot.Trajectory 
 	return out
 }
 
+// curved is a way on which each joint goes on a line of its own time: it starts when its
+// part of the first half has passed, and so the joints together go round corners.
+func curved(i robot.Info, from, to, part []float64, least float64) robot.Trajectory {
+	line := straight(i, from, to, least)
+	h := line.Duration() / 4
+	// Each joint's stretches of constant jerk, by when they begin.
+	cuts := []float64{0}
+	for k := range from {
+		for _, s := range []float64{0, 1, 3, 4} {
+			cuts = append(cuts, (part[k]*2+s)*h)
+		}
+	}
+	slices.Sort(cuts)
+	cuts = slices.CompactFunc(cuts, func(a, b float64) bool { return math.Abs(b-a) < 1e-9 })
+	out := robot.Trajectory{Joints: i.Joints}
+	n := len(from)
+	q, v, a := slices.Clone(from), make([]float64, n), make([]float64, n)
+	for c := range len(cuts) - 1 {
+		s := robot.Segment{Duration: cuts[c+1] - cuts[c]}
+		mid := (cuts[c] + cuts[c+1]) / 2
+		for k := range q {
+			j := (to[k] - from[k]) / (2 * h * h * h)
+			switch at := mid/h - part[k]*2; {
+			case at < 0 || at > 4:
+				j = 0
+			case at > 1 && at < 3:
+				j = -j
+			}
+			t := s.Duration
+			s.Q, s.V, s.A, s.J = append(s.Q, q[k]), append(s.V, v[k]), append(s.A, a[k]), append(s.J, j)
+			q[k] += t * (v[k] + t*(a[k]/2+t*j/6))
+			v[k] += t * (a[k] + t*j/2)
+			a[k] += t * j
+		}
+		out.Segments = append(out.Segments, s)
+	}
+	return out
+}
+
 // motion is one from where the robot is, of at least so many seconds.
 func motion(e *hosted.Engine, s robot.State, to []float64, least float64) robot.Motion {
 	i := e.Info()

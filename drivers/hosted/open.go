@@ -150,7 +150,13 @@ func (e *Engine) hangUp(err error) (closed bool) {
 	e.guard.begin(e.traits.patience())
 	failed := e.opts.Body.Disconnect()
 	e.guard.end()
-	if failed != nil {
+	switch {
+	case failed == nil:
+	case closed:
+		e.mu.Lock()
+		e.failures = append(e.failures, failed)
+		e.mu.Unlock()
+	default:
 		e.opts.Log.Warn("hardware whose link was lost doesn't disconnect well", "device", e.traits.Device, "error", failed)
 	}
 	return closed

@@ -314,7 +314,8 @@ func TestSetpointsAreContinuous(t *testing.T) {
 		g := rapid.SampledFrom([]rig{measuredRig, blindRig, halfRig}).Draw(rt, "rig")
 		g.period = time.Duration(rapid.IntRange(2, 40).Draw(rt, "period")) * time.Millisecond
 		part := rapid.SliceOfN(rapid.Float64Range(0, 1), 6, 6).Draw(rt, "to")
-		seconds := rapid.Float64Range(0, 3).Draw(rt, "seconds")
+		late := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0, 0.25, 0.5, 1}), 6, 6).Draw(rt, "late")
+		seconds := rapid.Float64Range(0.05, 3).Draw(rt, "seconds")
 		sag := rapid.Float64Range(-0.015, 0.015).Draw(rt, "sag")
 		when := rapid.Float64Range(0, 1).Draw(rt, "when")
 		how := rapid.SampledFrom([]string{"to its end", "stop", "e-stop", "cancel", "close", "heat"}).Draw(rt, "how")
@@ -338,6 +339,8 @@ func TestSetpointsAreContinuous(t *testing.T) {
 				to[i] = l.Lower + part[i]*(l.Upper-l.Lower)
 			}
 			m := motion(e, s, to, seconds)
+			m.Trajectory = curved(e.Info(), s.Where(), to, late, seconds)
+			require.NoError(t, m.Trajectory.Validate(e.Info().Limits), "the test's own trajectory")
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var wg sync.WaitGroup

@@ -84,6 +84,9 @@ func (e *Engine) publish(s *Sample) {
 		e.held(i, from.Setpoint)
 	}
 	e.history.speeds(e.speeds)
+	if e.moving() {
+		e.movedAt = s.At
+	}
 	oldest := s.At
 	for i := range e.joints {
 		j := &e.joints[i]
