@@ -45,6 +45,7 @@ type Stop func(ctx context.Context, kind gate.StopKind, reason string) []gate.St
 type Server struct {
 	stop   Stop
 	op     Operator
+	wait   time.Duration // for a peer's line
 	l      *net.UnixListener
 	path   string
 	dir    *os.File // the folder, kept open where the path is too long for a socket
@@ -61,6 +62,11 @@ type Server struct {
 // replaced. Peers of another user are refused; root is let through, since it may
 // do anything anyway. op may be nil: then there is nothing but stop and estop.
 func Listen(path string, stop Stop, op Operator) (*Server, error) {
+	return listen(path, stop, op, lineTimeout)
+}
+
+// listen is Listen with the time that a peer has for its line.
+func listen(path string, stop Stop, op Operator, wait time.Duration) (*Server, error) {
 	if st, err := os.Lstat(path); err == nil {
 		if st.Mode().Type() != os.ModeSocket {
 			return nil, fmt.Errorf("control socket: %s is there and is not a socket", path)
@@ -83,7 +89,7 @@ func Listen(path string, stop Stop, op Operator) (*Server, error) {
 	l.SetUnlinkOnClose(false) // the address may be a /proc name
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		stop: stop, op: op, l: l, path: path, dir: dir, uid: os.Geteuid(),
+		stop: stop, op: op, wait: wait, l: l, path: path, dir: dir, uid: os.Geteuid(),
 		ctx: ctx, cancel: cancel,
 	}
 	s.spare.fill()
@@ -183,7 +189,7 @@ func (s *Server) answer(c *net.UnixConn, scarce bool) bool {
 	if !mayUse(uid, s.uid) {
 		return send(c, refusal("user %d may not use the bridge of user %d", uid, s.uid))
 	}
-	_ = c.SetReadDeadline(time.Now().Add(lineTimeout))
+	_ = c.SetReadDeadline(time.Now().Add(s.wait))
 	line, err := bufio.NewReaderSize(io.LimitReader(c, maxLine), maxLine).ReadSlice('\n')
 	req, err := read(line, err)
 	if err != nil {

@@ -9,20 +9,28 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tau-robot/tau/gate"
 )
 
 // Silent peers, and those that never end their line, shut no stop out.
 func TestG6_IdlePeersShutNoStopOut(t *testing.T) {
 	for _, begun := range []string{"", `{"verb":`} {
 		path := filepath.Join(t.TempDir(), "control.sock")
-		got := serve(t, path)
+		got := make(chan asked, 1)
+		srv, err := listen(path, func(_ context.Context, k gate.StopKind, reason string) []gate.StopVerdict {
+			got <- asked{k, reason}
+			return nil
+		}, nil, time.Hour) // the silent ones don't end by themselves
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, srv.Close()) })
 		for range 3 * maxPeers {
 			c, err := (&net.Dialer{}).DialContext(t.Context(), "unix", path)
 			require.NoError(t, err)
 			defer func() { _ = c.Close() }()
 			_, _ = io.WriteString(c, begun) // one that was evicted already can't write
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), lineTimeout/2) // before the silent ones end by themselves
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		r, err := Send(ctx, path, Request{Verb: "stop", Reason: "idle"})
 		cancel()
 		require.NoError(t, err)
@@ -89,7 +97,7 @@ func (s *slow) List(ctx context.Context) (Reply, error) {
 func TestWhoWaitsForOneReplyMakesRoomAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "control.sock")
 	op := &slow{begun: make(chan struct{}), ended: make(chan struct{}, 1)}
-	s, err := Listen(path, nil, op)
+	s, err := listen(path, nil, op, time.Hour) // nobody makes room by himself
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	dial := func() net.Conn {
