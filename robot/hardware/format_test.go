@@ -107,7 +107,7 @@ func TestWhatIsFormattedIsReadAsTheSame(t *testing.T) {
 func TestTheExamplesAreReadAsTheSameOnceFormatted(t *testing.T) {
 	for file, robot := range map[string]string{
 		"pantilt-servo2.toml": "pantilt", "gantry-stepper3.toml": "gantry", "so101-feetech.toml": "so101",
-		"pantilt-firmata.toml": "pantilt", "pantilt-dynamixel.toml": "pantilt",
+		"pantilt-firmata.toml": "pantilt", "pantilt-firmata2.toml": "pantilt", "pantilt-dynamixel.toml": "pantilt",
 	} {
 		m := model(t, robot)
 		f, err := hardware.Parse(file, example(t, file), m, noon)
