@@ -160,8 +160,16 @@ func (s *Server) serve(c *net.UnixConn, scarce bool) {
 	// the reply with it.
 	_ = c.CloseWrite()
 	if s.ctx.Err() == nil {
-		_ = c.SetReadDeadline(time.Now().Add(lineTimeout))
+		s.readWithin(c, lineTimeout)
 		_, _ = io.CopyN(io.Discard, c, maxDrain)
+	}
+}
+
+// readWithin gives a peer's bytes so long to come, or no time once the server closes.
+func (s *Server) readWithin(c *net.UnixConn, d time.Duration) {
+	_ = c.SetReadDeadline(time.Now().Add(d))
+	if s.ctx.Err() != nil { // closing has set one that must stay
+		_ = c.SetReadDeadline(time.Unix(1, 0))
 	}
 }
 
@@ -189,7 +197,7 @@ func (s *Server) answer(c *net.UnixConn, scarce bool) bool {
 	if !mayUse(uid, s.uid) {
 		return send(c, refusal("user %d may not use the bridge of user %d", uid, s.uid))
 	}
-	_ = c.SetReadDeadline(time.Now().Add(s.wait))
+	s.readWithin(c, s.wait)
 	line, err := bufio.NewReaderSize(io.LimitReader(c, maxLine), maxLine).ReadSlice('\n')
 	req, err := read(line, err)
 	if err != nil {
