@@ -60,6 +60,17 @@ func (k *xl430) factory(s *servo, id byte, baud int) error {
 	return nil
 }
 
+// homed: its register is added to the encoder's ticks.
+func (k *xl430) homed(s *servo, ticks int) error {
+	if ticks < -1044479 || ticks > 1044479 {
+		return robot.LimitErr(robot.CodeInvalidArgument, "servo bus", float64(ticks), math.Copysign(1044479, float64(ticks)), "ticks", "the servo's offset can't be that far")
+	}
+	put(s.rom, xlOffset, 4, uint32(int32(-ticks)))
+	s.put(xlOffset, 4, uint32(int32(-ticks)))
+	k.powerUp(s)
+	return nil
+}
+
 func (k *xl430) saysReboot() bool { return true }
 
 func (k *xl430) pong(s *servo) []byte {

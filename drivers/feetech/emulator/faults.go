@@ -208,3 +208,9 @@ func (b *Bus) Lost() (n int) {
 	b.at(func(time.Duration) { n = b.lost })
 	return n
 }
+
+// SetOffset writes a servo's homing offset for good, as calibrating does: the ticks that it
+// takes from its encoder's. INVALID_ARGUMENT: its register can't say it.
+func (b *Bus) SetOffset(id byte, ticks int) error {
+	return b.with(id, func(s *servo, _ time.Duration) error { return b.kind.homed(s, ticks) })
+}

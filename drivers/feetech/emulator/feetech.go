@@ -55,6 +55,17 @@ func (k *sts3215) factory(s *servo, id byte, baud int) error {
 	return nil
 }
 
+func (k *sts3215) homed(s *servo, ticks int) error {
+	if ticks < -2047 || ticks > 2047 {
+		return robot.LimitErr(robot.CodeInvalidArgument, "servo bus", float64(ticks), math.Copysign(2047, float64(ticks)), "ticks", "the servo's offset can't be that far")
+	}
+	v := withSign(ticks, 11)
+	put(s.rom, stsOffset, 2, v)
+	s.put(stsOffset, 2, v)
+	k.powerUp(s)
+	return nil
+}
+
 func (k *sts3215) saysReboot() bool            { return false }
 func (k *sts3215) pong(*servo) []byte          { return nil }
 func (k *sts3215) unknown(*servo) (byte, bool) { return 0, false }

@@ -61,6 +61,8 @@ type kind interface {
 	supply() float64
 	// factory sets the ID and the rate of a new servo. INVALID_ARGUMENT: there are none such.
 	factory(s *servo, id byte, baud int) error
+	// homed writes the homing offset, in ticks that the servo takes from its encoder's.
+	homed(s *servo, ticks int) error
 	// pong is what the answer to a Ping says; unknown the answer, if any, to an instruction
 	// that there isn't.
 	pong(s *servo) []byte

@@ -3,12 +3,15 @@ package cli
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/cmd/tau/internal/expose"
+	"github.com/tau-robot/tau/gate/private"
 	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/hardware"
 	"github.com/tau-robot/tau/sim"
 )
 
@@ -37,7 +40,7 @@ func (e *exposeFlags) open(m *robot.Model, scene *robot.Scene, clock sim.Clock, 
 	}
 	o := expose.Options{Spec: spec, Model: m, Scene: scene, Seed: seed}
 	if e.config != "" {
-		if o.File, _, err = realFile(e.config, spec.Driver, m); err != nil {
+		if o.File, err = exposeFile(e.config, spec.Driver, m); err != nil {
 			return nil, err
 		}
 	}
@@ -47,6 +50,22 @@ func (e *exposeFlags) open(m *robot.Model, scene *robot.Scene, clock sim.Clock, 
 	}
 	_, _ = fmt.Fprintln(say, x) // where nobody reads it, the link is there all the same
 	return x, nil
+}
+
+// exposeFile reads a robot's file for what it says of the servos.
+func exposeFile(path, driver string, m *robot.Model) (*hardware.File, error) {
+	data, err := private.ReadTrusted(path, hardware.MaxBytes)
+	if err != nil {
+		return nil, exit.Usagef("--expose-config: %w", err)
+	}
+	if is, err := hardware.DriverOf(path, data); err == nil && is != driver {
+		return nil, exit.Usagef("--expose-config: %s is for the driver %q, and --expose asks for %q", path, is, driver)
+	}
+	f, err := hardware.Parse(path, data, m, time.Now())
+	if err != nil {
+		return nil, exit.Filef("", "--expose-config: %w", err)
+	}
+	return f, nil
 }
 
 // exposing runs f with what the flags expose.
