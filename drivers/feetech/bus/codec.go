@@ -107,7 +107,7 @@ type Codec interface {
 	// (INVALID_ARGUMENT), and what the protocol doesn't have (NOT_SUPPORTED); dst is then
 	// returned as it was.
 	Append(dst []byte, i Instruction) ([]byte, error)
-	// AppendStatus appends a servo's packet, for the emulator. What no servo can say (an
+	// AppendStatus appends a servo's packet, for the emulator; what was parsed stays as it is. What no servo can say (an
 	// ID of more than Broadcast-1, an error byte that none has, too many parameters) is its caller's
 	// mistake: the packet is then one that Parse doesn't take.
 	AppendStatus(dst []byte, s Status) []byte

@@ -74,7 +74,7 @@ func TestAnAnswerBehindAFalseBeginning(t *testing.T) {
 		r := six(t, c, bus.Options{Tries: 1})
 		r.reads(1, 0, 3)
 		false1 := c().AppendStatus(nil, bus.Status{ID: 9, Params: make([]byte, 200)})
-		head := false1[:c().StatusSize(0)-2] // and its length is what never comes
+		head := false1[:c().StatusSize(0)-1] // and its length is what never comes
 		r.servos.Spoil = func(p []byte) []byte { return append(append([]byte{7}, head...), p...) }
 		r.reads(1, 20, 4)
 		require.Positive(t, r.bus.Counters().Damaged)

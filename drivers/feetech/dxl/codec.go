@@ -37,7 +37,7 @@ const (
 
 // Codec is protocol 2.0: a header that can't be inside of a packet since it is stuffed
 // there, ID, length, instruction, parameters and a CRC-16. The zero value is ready.
-type Codec struct{ body, ids, data []byte }
+type Codec struct{ body, bare, ids, data []byte }
 
 var _ bus.Codec = (*Codec)(nil)
 
@@ -144,11 +144,11 @@ func head(dst []byte, id byte) []byte { return append(dst, 0xFF, 0xFF, 0xFD, 0x0
 
 // seal stuffs the body of the packet that begins at start, writes its length and its CRC.
 func (c *Codec) seal(dst []byte, start int) []byte {
-	c.body = append(c.body[:0], dst[start+bodyStart:]...)
+	c.bare = append(c.bare[:0], dst[start+bodyStart:]...)
 	dst = dst[:start+bodyStart]
-	for k, v := range c.body {
+	for k, v := range c.bare {
 		dst = append(dst, v)
-		if v == 0xFD && k >= 2 && c.body[k-1] == 0xFF && c.body[k-2] == 0xFF {
+		if v == 0xFD && k >= 2 && c.bare[k-1] == 0xFF && c.bare[k-2] == 0xFF {
 			dst = append(dst, 0xFD)
 		}
 	}
