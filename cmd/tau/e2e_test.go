@@ -25,7 +25,7 @@ import (
 
 // These tests drive the built binary as a person, a script and an operator's
 // other processes do. patience only bounds a test that fails.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // binary is built once for all of them.
 var binary string

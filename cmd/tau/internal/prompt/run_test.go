@@ -125,12 +125,15 @@ func TestRun_CtrlCAtAnEmptyPromptExits(t *testing.T) {
 }
 
 func TestG6_StopActsBesideWhatRuns(t *testing.T) {
+	var epoch atomic.Uint64
 	stopped := make(chan struct{})
 	running := make(chan struct{})
 	r := newRig(t, func(r *rig, o *Options) {
+		o.Epoch = epoch.Load
 		o.Act = func(ctx context.Context, line string) (func(), bool) {
 			finish, ok := r.acts("stop", "estop")(ctx, line)
 			if ok {
+				epoch.Add(1) // home's turn may come before it is dropped with what waits
 				close(stopped)
 			}
 			return finish, ok
