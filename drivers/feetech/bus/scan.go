@@ -55,7 +55,8 @@ func (b *Bus) Scan(ctx context.Context, o ScanOptions) ([]Found, error) {
 		if err != nil {
 			return out, err
 		}
-		if f.Good+f.Bad > 0 {
+		// One damaged answer and nothing after it is what another servo's late one looks like.
+		if f.Good > 0 || f.Bad > 1 {
 			out = append(out, f)
 		}
 	}
