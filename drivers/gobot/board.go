@@ -141,7 +141,7 @@ func (b *board) connect(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil && !ended {
 			_ = b.t.Close()
-			_ = <-done
+			<-done //nolint:errcheck // it is the same
 		}
 	}()
 	again := time.NewTicker(askAgain)
@@ -218,9 +218,12 @@ func (b *board) ask(ctx context.Context, within time.Duration, code robot.Code, 
 		return err
 	}
 	b.given = true
-	timer := time.NewTimer(within)
+	// In pieces, each begun anew: a process that had no time for a while has used up one
+	// of them, and not all.
+	const pieces = 4
+	timer := time.NewTimer(within / pieces)
 	defer timer.Stop()
-	for {
+	for piece := 1; ; {
 		for _, m := range b.t.take() {
 			b.hear(m)
 		}
@@ -238,7 +241,10 @@ func (b *board) ask(ctx context.Context, within time.Duration, code robot.Code, 
 		case <-ctx.Done():
 			return robot.Errf(robot.CodeCancelled, "firmata", "no longer waiting for %s: %w", what, context.Cause(ctx))
 		case <-timer.C:
-			return b.unanswered(within, code, what)
+			if piece++; piece > pieces {
+				return b.unanswered(within, code, what)
+			}
+			timer.Reset(within / pieces)
 		}
 	}
 }
@@ -289,7 +295,7 @@ func (b *board) pinState(ctx context.Context, n int, within time.Duration, code 
 }
 
 // readI2C reads count bytes of a device from one of its registers on.
-func (b *board) readI2C(ctx context.Context, address int, register byte, count int) ([]byte, error) {
+func (b *board) readI2C(ctx context.Context, within time.Duration, address int, register byte, count int) ([]byte, error) {
 	r := &i2cRead{address: address, count: count}
 	b.reading = r
 	_ = b.on.Once("I2cReply", func(v any) {
@@ -297,7 +303,7 @@ func (b *board) readI2C(ctx context.Context, address int, register byte, count i
 			r.data, r.done = reply.Data, true
 		}
 	})
-	err := b.ask(ctx, readWithin, robot.CodeStaleState, fmt.Sprintf("%d bytes of the device at %#x", count, address), func() error {
+	err := b.ask(ctx, within, robot.CodeStaleState, fmt.Sprintf("%d bytes of the device at %#x", count, address), func() error {
 		if err := b.c.I2cWrite(address, []byte{register}); err != nil {
 			return err
 		}

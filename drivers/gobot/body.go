@@ -68,8 +68,11 @@ type body struct {
 	gone    []bool    // its pulses were ended, and nobody has looked since
 	told    []float64 // µs; NaN: nothing
 	seen    []float64 // rad or m: a setpoint that isn't what it was told; NaN: none was found
+	wrong   []error   // by joint: what came of asking it last
 	next    int       // the joint that is asked next
 	first   bool      // nothing was read of this connection yet
+	again   bool      // and there was one before it
+	before  bool      // there was a connection
 }
 
 var _ hosted.Body = (*body)(nil)
@@ -79,14 +82,14 @@ var _ hosted.Body = (*body)(nil)
 const freshFor = 3*sampleEvery*time.Millisecond + 40*time.Millisecond
 
 func newBody(f *hardware.File, open func(context.Context) (rig, error)) *body {
-	b := &body{hw: f, open: open, powered: make([]bool, len(f.Joints)), gone: make([]bool, len(f.Joints)), told: make([]float64, len(f.Joints)), seen: make([]float64, len(f.Joints))}
+	b := &body{hw: f, open: open, wrong: make([]error, len(f.Joints)), powered: make([]bool, len(f.Joints)), gone: make([]bool, len(f.Joints)), told: make([]float64, len(f.Joints)), seen: make([]float64, len(f.Joints))}
 	b.forget()
 	return b
 }
 
 func (b *body) forget() {
 	for i := range b.told {
-		b.powered[i], b.gone[i], b.told[i], b.seen[i] = false, false, math.NaN(), math.NaN()
+		b.powered[i], b.gone[i], b.told[i], b.seen[i], b.wrong[i] = false, false, math.NaN(), math.NaN(), nil
 	}
 }
 
@@ -112,7 +115,8 @@ func (b *body) Connect(ctx context.Context) error {
 		return errors.Join(robot.Errf(robot.CodeDisconnected, "gobot", "disconnected while connecting"), r.Close())
 	default:
 	}
-	b.rig, b.first = r, true
+	b.rig, b.first, b.again = r, true, b.before
+	b.before = true
 	b.forget()
 	return nil
 }
@@ -169,7 +173,7 @@ func (b *body) Read(ctx context.Context, s *hosted.Sample) error {
 	s.Joints = slices.Grow(s.Joints[:0], n)[:n]
 	s.Faults, s.Actuators, s.Restarted = s.Faults[:0], nil, false
 	for i := range s.Joints {
-		s.Joints[i] = hosted.Joint{Position: math.NaN(), Velocity: math.NaN(), Effort: math.NaN(), Setpoint: b.seen[i]}
+		s.Joints[i] = hosted.Joint{Position: math.NaN(), Velocity: math.NaN(), Effort: math.NaN(), Setpoint: b.seen[i], Err: b.wrong[i]}
 	}
 	ask := []int{b.next}
 	if b.first {
@@ -184,7 +188,7 @@ func (b *body) Read(ctx context.Context, s *hosted.Sample) error {
 			return err
 		}
 	}
-	b.first, b.next = false, (b.next+1)%n
+	b.first, b.again, b.next = false, false, (b.next+1)%n
 	again, err := r.again(ctx)
 	if err != nil {
 		return err
@@ -212,8 +216,14 @@ func (b *body) look(ctx context.Context, r rig, i int, s *hosted.Sample) error {
 	case nobody(err):
 		return err
 	default:
-		j.Err = err
+		j.Err, b.wrong[i] = err, err
 		return nil
+	}
+	j.Err, b.wrong[i] = nil, nil
+	if b.again && !powered {
+		// Nobody can tell a board that was only out of reach from one that was reset
+		// meanwhile, unless it still holds what it was told.
+		s.Restarted = true
 	}
 	if b.powered[i] && !powered && !b.gone[i] {
 		// It was told to hold, and nothing here took that back.

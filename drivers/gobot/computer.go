@@ -256,7 +256,7 @@ func (w *wired) to(address int) (i2c.Connection, error) {
 
 func (w *wired) batch(f func() error) error { return f() }
 
-func (w *wired) readI2C(_ context.Context, address int, register byte, count int) ([]byte, error) {
+func (w *wired) readI2C(_ context.Context, _ time.Duration, address int, register byte, count int) ([]byte, error) {
 	c, err := w.to(address)
 	if err != nil {
 		return nil, err

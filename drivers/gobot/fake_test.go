@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -28,6 +27,7 @@ type uno struct {
 	unplugged bool
 	frozen    bool
 	silent    bool // nothing of the host's arrives
+	hung      bool // the line takes nothing
 	held      []byte
 	pins      [20]unoPin
 	reports   [6]bool
@@ -40,7 +40,6 @@ type uno struct {
 	blocked   map[int]bool
 	pulses    int // setpoints that changed a servo's pulse
 	opened    int
-	garble    func([]byte) []byte // of what it says; nil: nothing
 }
 
 // unoPin is a pin and the servo at it.
@@ -136,6 +135,11 @@ func (w *wire) Write(p []byte) (int, error) {
 	}
 	u := w.u
 	u.mu.Lock()
+	if u.hung {
+		u.mu.Unlock()
+		<-w.closed
+		return 0, errUnplugged
+	}
 	defer u.mu.Unlock()
 	switch {
 	case u.line != w:
@@ -163,9 +167,6 @@ func (w *wire) Close() error {
 func (u *uno) say(b ...byte) {
 	if u.line == nil || u.frozen {
 		return
-	}
-	if u.garble != nil {
-		b = u.garble(b)
 	}
 	w := u.line
 	w.mu.Lock()
@@ -275,9 +276,16 @@ func (u *uno) unplug() {
 
 func (u *uno) replug() { u.do(func() { u.unplugged = false }) }
 
-// frames are the messages that were received so far.
-func (u *uno) frames() [][]byte {
+// setpoints are the messages so far that give a servo at 9 or 10 one, or
+// power.
+func (u *uno) setpoints() [][]byte {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.Clone(u.sent)
+	var out [][]byte
+	for _, m := range u.sent {
+		if m[0] == 0xE9 || m[0] == 0xEA || m[0] == 0xF0 && (m[1] == 0x70 || m[1] == 0x6F) {
+			out = append(out, m)
+		}
+	}
+	return out
 }

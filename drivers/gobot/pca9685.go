@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/robot/hardware"
@@ -35,9 +36,9 @@ const (
 	awake = mode1Increase
 )
 
-// bus is an I2C bus. write may only take note until the next read or the end of a batch.
+// bus is an I2C bus. readI2C waits that long for an answer; writeI2C may only take note until the next read or the end of a batch.
 type bus interface {
-	readI2C(ctx context.Context, address int, register byte, count int) ([]byte, error)
+	readI2C(ctx context.Context, within time.Duration, address int, register byte, count int) ([]byte, error)
 	writeI2C(address int, register byte, data ...byte) error
 	// batch has what f writes leave in one go.
 	batch(f func() error) error
@@ -126,8 +127,8 @@ func (c *chip) mayWrite(register byte, data []byte) bool {
 }
 
 // read reads and names the chip in what goes wrong.
-func (c *chip) read(ctx context.Context, register byte, count int) ([]byte, error) {
-	data, err := c.bus.readI2C(ctx, c.hw.Address, register, count)
+func (c *chip) read(ctx context.Context, within time.Duration, register byte, count int) ([]byte, error) {
+	data, err := c.bus.readI2C(ctx, within, c.hw.Address, register, count)
 	if err == nil && len(data) != count {
 		err = robot.LimitErr(robot.CodeToolFailed, c.hw.Name, float64(len(data)), float64(count), "bytes", "it answers with too few bytes")
 	}
@@ -194,7 +195,7 @@ func (c *chip) find(ctx context.Context) error {
 func (c *chip) silent(ctx context.Context, n int) (bool, error) {
 	var regs [4]byte
 	for i := 3; i >= 0; i-- {
-		got, err := c.read(ctx, led(n)+byte(i), 1)
+		got, err := c.read(ctx, doneWithin, led(n)+byte(i), 1)
 		if err != nil {
 			return false, err
 		}
@@ -211,7 +212,7 @@ func (c *chip) ready(ctx context.Context) (bool, error) {
 	for _, r := range [...]struct{ register, bits, want byte }{
 		{regMode1, mode1External | mode1Increase | mode1Sleep, awake}, {regMode2, mode2Decides, mode2Drive}, {regPrescale, 0xFF, c.prescale},
 	} {
-		got, err := c.read(ctx, r.register, 1)
+		got, err := c.read(ctx, doneWithin, r.register, 1)
 		if err != nil {
 			return false, err
 		}
@@ -251,7 +252,7 @@ func (s *chipServo) detach(context.Context) error {
 }
 
 func (s *chipServo) holds(ctx context.Context, want int) error {
-	regs, err := s.chip.read(ctx, led(s.n), 4)
+	regs, err := s.chip.read(ctx, doneWithin, led(s.n), 4)
 	if err != nil {
 		return err
 	}
@@ -266,11 +267,11 @@ func (s *chipServo) read(ctx context.Context) (powered bool, us float64, err err
 	if s.chip.lost {
 		return false, math.NaN(), robot.Errf(robot.CodeToolFailed, s.name, "%s was without power, and isn't set up anew yet", s.chip.hw.Name)
 	}
-	mode, err := s.chip.read(ctx, regMode1, 1)
+	mode, err := s.chip.read(ctx, readWithin, regMode1, 1)
 	if err != nil {
 		return false, math.NaN(), err
 	}
-	regs, err := s.chip.read(ctx, led(s.n), 4)
+	regs, err := s.chip.read(ctx, readWithin, led(s.n), 4)
 	if err != nil {
 		return false, math.NaN(), err
 	}
@@ -310,7 +311,7 @@ func (o *chipOutput) set(ctx context.Context, v float64) (float64, error) {
 	if err := o.chip.write(led(o.n), p[:]...); err != nil {
 		return 0, err
 	}
-	regs, err := o.chip.read(ctx, led(o.n), 4)
+	regs, err := o.chip.read(ctx, doneWithin, led(o.n), 4)
 	if err != nil {
 		return 0, err
 	}

@@ -105,6 +105,15 @@ func onChip() rig {
 	}
 }
 
+// mixed is one servo at the chip and one at a pin of the board.
+func mixed() rig {
+	return rig{
+		file: head + hat + fmt.Sprintf(joint, "pan", 0, 1) + "via = \"hat\"\nfeedback = \"none\"\nlower = -1.4\nupper = 1.4\n" +
+			fmt.Sprintf(joint, "tilt", 10, -1) + "feedback = \"none\"\n" + lamp,
+		at: []float64{0, 0}, chip: true,
+	}
+}
+
 // pantilt is the built-in robot with a lamp that may stay on.
 func pantilt(t testing.TB) *robot.Model {
 	t.Helper()
@@ -163,7 +172,7 @@ func (g rig) observe(t testing.TB, u *uno) func() []float64 {
 		out := make([]float64, len(f.Joints))
 		for i := range out {
 			j := &f.Joints[i]
-			us := 0.0
+			var us float64
 			if g.chip {
 				if us = u.chip.pulse(j.Channel); us == 0 {
 					us = 1472
