@@ -10,6 +10,7 @@ const (
 	host    = -1 // as the source of a frame
 	bitsOf  = 10 // 8N1: a start bit, eight of data, a stop bit
 	keepFor = 2 * time.Millisecond
+	rare    = 64 // bytes that are done, before those are looked for that may be forgotten
 )
 
 // frame is one byte on the wire. Times are since the bus was made.
@@ -124,7 +125,7 @@ func (f *frame) low(at time.Duration) bool {
 // the next packet of a servo, or else of what the host still sends.
 func (w *wire) due() (at time.Duration, ok bool) {
 	sent, answered := time.Duration(-1), time.Duration(-1)
-	for i := range w.frames {
+	for i := w.passed; i < len(w.frames); i++ {
 		f := &w.frames[i]
 		switch {
 		case f.done:
@@ -161,7 +162,17 @@ func (w *wire) silence(src int) {
 
 // prune forgets what nothing can meet any more.
 func (w *wire) prune(now time.Duration) {
-	w.frames = slices.DeleteFunc(w.frames, func(f frame) bool { return f.done && f.to+keepFor <= now })
+	if w.passed < rare {
+		return
+	}
+	old := 0
+	for old < len(w.frames) && w.frames[old].done && w.frames[old].to+keepFor <= now {
+		old++
+	}
+	if old < len(w.frames)-old || old == 0 {
+		return // moving the rest would cost more than it gives
+	}
+	w.frames = slices.Delete(w.frames, 0, old)
 	w.passed = 0
 }
 
