@@ -87,17 +87,9 @@ func (b *bench) put(i int, q float64) {
 
 // glide moves a joint slowly enough to be followed.
 func (b *bench) glide(i int, to float64) {
+	const step = 0.2 // rad between two readings
 	for b.h.q[i] != to {
-		d := to - b.h.q[i]
-		if d > 0.2 {
-			d = 0.2
-		} else if d < -0.2 {
-			d = -0.2
-		} else {
-			b.put(i, to)
-			break
-		}
-		b.put(i, b.h.q[i]+d)
+		b.put(i, b.h.q[i]+min(max(to-b.h.q[i], -step), step))
 		time.Sleep(every)
 	}
 	time.Sleep((steadyOf + 2) * every)

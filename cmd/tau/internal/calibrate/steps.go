@@ -197,11 +197,11 @@ func (s *Session) offset(i, ticks int) int {
 // mayWrite takes the answer to whether offsets may be written.
 func (s *Session) mayWrite(line string) Out {
 	switch line {
+	case "yes":
 	case "no":
 		return s.toTurning("The servos keep their offsets.\n\n")
 	default:
 		return Out{Say: "Type yes or no: ", Asks: true}
-	case "yes":
 	}
 	var offsets []Offset
 	for i, f := range s.found {

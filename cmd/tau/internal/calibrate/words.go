@@ -151,7 +151,7 @@ func (w *words) positive(i int) string {
 		return "the tool goes " + heading(v)
 	}
 	j := w.m.Joints[w.m.Active[i]]
-	axis := w.data.Direction(j.Child, mgl64.Vec3(j.Axis))
+	axis := w.data.Direction(j.Child, j.Axis)
 	return "it turns counter-clockwise, seen " + side(axis)
 }
 
