@@ -15,6 +15,7 @@ import (
 func (b *bench) fixture(t *testing.T) robottest.Fixture {
 	f := robottest.Fixture{
 		Backend: b.open(t), Model: b.o.Model, Disabled: true, Target: b.to(),
+		// A setpoint that is cut off on the cable is one period, 0.01 s, of at most 0.9 rad/s.
 		Tolerance: 0.013, MaxDeviation: 0.08,
 		// Two periods until the brake, and what the emulated servo lags.
 		Lag: 0.08, Watchdog: 0.02,

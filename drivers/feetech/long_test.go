@@ -51,7 +51,7 @@ func TestStreamingWithoutACorruptExchange(t *testing.T) {
 	if length == 0 {
 		length = 10
 		if raced {
-			length = 0.2
+			length = 0.1
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestStreamingWithoutACorruptExchange(t *testing.T) {
 func TestAHundredUnplugs(t *testing.T) {
 	cycles := 100
 	if raced {
-		cycles = 25
+		cycles = 12
 	}
 	for _, a := range arms() {
 		t.Run(a.name, func(t *testing.T) {
