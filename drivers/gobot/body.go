@@ -196,6 +196,11 @@ func (b *body) Read(ctx context.Context, s *hosted.Sample) error {
 	if again {
 		s.Restarted = true
 		b.forget()
+		for i := range n {
+			if err := b.look(ctx, r, i, s); err != nil {
+				return err
+			}
+		}
 	}
 	b.measure(r, s)
 	for i := range s.Joints {

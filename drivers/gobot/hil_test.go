@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -265,9 +266,16 @@ func (b *bench) hold(mark boardtest.Mark) {
 	}
 }
 
-// midway runs a motion and does something in the middle of it; false: the machine was too
-// busy for it to get there.
-func (b *bench) midway(do func()) (out robot.Outcome, err error, there bool) {
+// ran is what became of a motion; there says that it got as far as was wanted before a busy
+// machine ended it.
+type ran struct {
+	out   robot.Outcome
+	err   error
+	there bool
+}
+
+// midway runs a motion and does something in the middle of it.
+func (b *bench) midway(do func()) ran {
 	b.t.Helper()
 	s := b.state()
 	to := []float64{-0.9, 0.6}
@@ -275,20 +283,25 @@ func (b *bench) midway(do func()) (out robot.Outcome, err error, there bool) {
 		to = []float64{0.9, -0.6}
 	}
 	m := moveTo(b.t, b.r, to, 2)
-	done := make(chan struct{})
-	did := false
-	out, err = b.r.Execute(context.Background(), m, func(p robot.Progress) {
-		if p.T > 0.8 && !did {
-			did = true
-			go func() { defer close(done); do() }()
-		}
-	})
-	if !did {
-		require.True(b.t, stalled(err), "%v", err)
-		return out, err, false
+	middle, done := make(chan struct{}), make(chan ran, 1)
+	go func() {
+		var once sync.Once
+		out, err := b.r.Execute(context.Background(), m, func(p robot.Progress) {
+			if p.T > 0.8 {
+				once.Do(func() { close(middle) })
+			}
+		})
+		done <- ran{out, err, true}
+	}()
+	select {
+	case <-middle:
+		do()
+		return <-done
+	case x := <-done:
+		require.True(b.t, stalled(x.err), "%v", x.err)
+		x.there = false
+		return x
 	}
-	<-done
-	return out, err, true
 }
 
 // again repeats a try that a busy machine has spoilt.
@@ -308,19 +321,19 @@ func (b *bench) stopped() {
 	t := b.t
 	b.again(func() bool {
 		var v robot.StopVerdict
-		out, err, there := b.midway(func() { v = b.r.Stop(context.Background(), robot.StopControlled) })
-		if !there || stalled(err) {
+		x := b.midway(func() { v = b.r.Stop(context.Background(), robot.StopControlled) })
+		if !x.there || stalled(x.err) {
 			return false
 		}
-		require.Equal(t, robot.CodeStopped, robot.CodeOf(err), "%v", err)
-		require.Equal(t, robot.OutcomeStopped, out.Status)
+		require.Equal(t, robot.CodeStopped, robot.CodeOf(x.err), "%v", x.err)
+		require.Equal(t, robot.OutcomeStopped, x.out.Status)
 		require.Equal(t, robot.Yes, v.Commanded)
 		require.Equal(t, robot.Yes, v.Acknowledged, "the board has said that it holds the last setpoint")
 		require.Equal(t, robot.Unknown, v.Stationary, "nothing measures it")
 		mark := b.Mark()
 		b.Pass(200 * time.Millisecond)
 		b.hold(mark)
-		for j, q := range out.Final.Setpoints {
+		for j, q := range x.out.Final.Setpoints {
 			require.InDelta(t, b.us(j, q), b.pulses(mark, j)[0].us, precise)
 		}
 		return true
@@ -341,13 +354,13 @@ func (b *bench) lamp() {
 func (b *bench) unpluggedInMidMotion() {
 	t := b.t
 	b.again(func() bool {
-		out, err, there := b.midway(b.Unplug)
-		if !there {
+		x := b.midway(b.Unplug)
+		if !x.there {
 			return false
 		}
-		require.Contains(t, []robot.Code{robot.CodeDisconnected, robot.CodeStaleState, robot.CodeLinkTimeout}, robot.CodeOf(err), "%v", err)
-		require.Equal(t, robot.OutcomeUnknown, out.Status)
-		_, err = b.r.State(context.Background())
+		require.Contains(t, []robot.Code{robot.CodeDisconnected, robot.CodeStaleState, robot.CodeLinkTimeout}, robot.CodeOf(x.err), "%v", x.err)
+		require.Equal(t, robot.OutcomeUnknown, x.out.Status)
+		_, err := b.r.State(context.Background())
 		require.Equal(t, robot.CodeDisconnected, robot.CodeOf(err), "%v", err)
 		b.Pass(60 * time.Millisecond)
 		mark := b.Mark()
@@ -394,12 +407,12 @@ func (b *bench) measured() {
 	b.again(func() bool {
 		b.Do("stall 0 off")
 		b.Pass(500 * time.Millisecond)
-		out, err, there := b.midway(func() { b.Do("stall 0 on") })
-		if !there || stalled(err) {
+		x := b.midway(func() { b.Do("stall 0 on") })
+		if !x.there || stalled(x.err) {
 			return false
 		}
-		require.Equal(t, robot.CodeDeviation, robot.CodeOf(err), "%v", err)
-		require.Equal(t, robot.OutcomeFaulted, out.Status)
+		require.Equal(t, robot.CodeDeviation, robot.CodeOf(x.err), "%v", x.err)
+		require.Equal(t, robot.OutcomeFaulted, x.out.Status)
 		return true
 	})
 }

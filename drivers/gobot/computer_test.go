@@ -1,0 +1,244 @@
+package gobot_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	lib "gobot.io/x/gobot/v2"
+	"gobot.io/x/gobot/v2/drivers/i2c"
+
+	"github.com/tau-robot/tau/drivers/gobot"
+	"github.com/tau-robot/tau/robot"
+	"github.com/tau-robot/tau/robot/robottest"
+)
+
+// pi is a computer's pins as the library's adaptors offer them.
+type pi struct {
+	pwm       map[string]*pwmPin
+	digital   map[string]byte
+	duty      map[string]byte
+	chip      *pca
+	connected bool
+	fails     error // of Connect
+	finalized int
+}
+
+func newPi() *pi {
+	p := &pi{pwm: map[string]*pwmPin{}, digital: map[string]byte{}, duty: map[string]byte{}, chip: newPCA(0x41)}
+	for i := range 2 {
+		p.pwm[fmt.Sprintf("pwm%d", i)] = &pwmPin{}
+	}
+	return p
+}
+
+func (p *pi) Connect() error { p.connected = p.fails == nil; return p.fails }
+
+func (p *pi) Finalize() error {
+	if !p.connected {
+		panic("finalized and never connected")
+	}
+	p.connected = false
+	p.finalized++
+	return nil
+}
+
+func (p *pi) PWMPin(id string) (lib.PWMPinner, error) {
+	if pin := p.pwm[id]; pin != nil {
+		return pin, nil
+	}
+	return nil, errors.New("no such pin")
+}
+
+func (p *pi) DigitalWrite(id string, v byte) error { p.digital[id] = v; return nil }
+func (p *pi) PwmWrite(id string, v byte) error     { p.duty[id] = v; return nil }
+
+func (p *pi) DefaultI2cBus() int { return 1 }
+
+func (p *pi) GetI2cConnection(address, bus int) (i2c.Connection, error) {
+	if bus != 1 {
+		return nil, errors.New("no such bus")
+	}
+	return i2c.NewConnection(&i2cBus{chip: p.chip}, address), nil
+}
+
+// i2cBus is a bus with one chip, by the library's interface of one.
+type i2cBus struct {
+	lib.I2cSystemDevicer // what isn't used is nil
+	chip                 *pca
+}
+
+func (b *i2cBus) ReadBlockData(address int, register uint8, data []byte) error {
+	if b.chip.away || address != b.chip.address {
+		return errors.New("remote I/O error")
+	}
+	b.chip.at = register
+	copy(data, b.chip.read(len(data)))
+	return nil
+}
+
+func (b *i2cBus) WriteBlockData(address int, register uint8, data []byte) error {
+	if b.chip.away || address != b.chip.address {
+		return errors.New("remote I/O error")
+	}
+	b.chip.write(append([]byte{register}, data...))
+	return nil
+}
+
+// pwmPin is one of the kernel's: it refuses a pulse that is longer than the period.
+type pwmPin struct {
+	enabled      bool
+	period, duty uint32
+	pulses       []uint32 // while it is enabled
+}
+
+func (p *pwmPin) note() {
+	if p.enabled {
+		p.pulses = append(p.pulses, p.duty)
+	}
+}
+func (p *pwmPin) Export() error              { return nil }
+func (p *pwmPin) Unexport() error            { return nil }
+func (p *pwmPin) Enabled() (bool, error)     { return p.enabled, nil }
+func (p *pwmPin) SetEnabled(on bool) error   { p.enabled = on; p.note(); return nil }
+func (p *pwmPin) Polarity() (bool, error)    { return true, nil }
+func (p *pwmPin) SetPolarity(bool) error     { return nil }
+func (p *pwmPin) Period() (uint32, error)    { return p.period, nil }
+func (p *pwmPin) DutyCycle() (uint32, error) { return p.duty, nil }
+
+func (p *pwmPin) SetPeriod(v uint32) error {
+	if v < p.duty {
+		return errors.New("invalid argument")
+	}
+	p.period = v
+	return nil
+}
+
+func (p *pwmPin) SetDutyCycle(v uint32) error {
+	if v > p.period {
+		return errors.New("invalid argument")
+	}
+	p.duty = v
+	p.note()
+	return nil
+}
+
+// onPins is one servo at a computer's PWM, one at a chip, and the lamp at a PWM pin.
+func onPins() rig {
+	h := strings.Replace(strings.Replace(head, `"firmata"`, `"raspi"`, 1), "baud = 57600\n", "", 1)
+	return rig{
+		file: h + strings.Replace(hat, "address", "bus = 1\naddress", 1) +
+			fmt.Sprintf(joint, "pan", 0, 1) + "feedback = \"none\"\nlower = -1.4\nupper = 1.4\n" +
+			fmt.Sprintf(joint, "tilt", 5, -1) + "via = \"hat\"\nfeedback = \"none\"\n" +
+			"\n[output.lamp]\nchannel = 1\npwm = true\nscale = 254\n",
+		at: []float64{0, 0},
+	}
+}
+
+func (g rig) withPins(t testing.TB, p *pi) gobot.Options {
+	t.Helper()
+	m, f := g.parts(t)
+	return gobot.Options{Model: m, Hardware: f, At: g.at, Pins: func() (gobot.Pins, error) { return p, nil }}
+}
+
+func (g rig) onPins(t *testing.T) robottest.Fixture {
+	p := newPi()
+	o := g.withPins(t, p)
+	r, err := gobot.Open(context.Background(), o)
+	require.NoError(t, err)
+	return robottest.Fixture{
+		Backend: r, Model: o.Model, Disabled: true, Target: []float64{1.3, 0.9},
+		Tolerance: 0.012, MaxDeviation: 0.25, Lag: 0.06, TorqueOff: true,
+	}
+}
+
+func TestConformanceOnAComputersPins(t *testing.T) {
+	unknown := onPins()
+	unknown.at = nil
+	robottest.Run(t, robottest.Harness{Bubble: true, New: onPins().onPins, Unknown: unknown.onPins})
+}
+
+func TestAComputersPins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, p := onPins(), newPi()
+		r, err := gobot.Open(context.Background(), g.withPins(t, p))
+		require.NoError(t, err)
+		require.Equal(t, "raspi", r.Info().Port)
+		pan := p.pwm["pwm0"]
+		require.False(t, pan.enabled, "connecting powers nothing")
+		actuate(t, r, robot.TorqueOn)
+		require.True(t, pan.enabled)
+		require.Equal(t, uint32(20e6), pan.period)
+		for _, d := range pan.pulses {
+			require.Equal(t, uint32(1472000), d, "each pulse is the setpoint, the first as well")
+		}
+		require.NoError(t, light(t, r, 1))
+		require.Equal(t, byte(254), p.duty["pwm1"])
+		_, err = r.Execute(context.Background(), moveTo(t, r, []float64{0.5, 0.5}, 0), nil)
+		require.NoError(t, err)
+		_, f := g.parts(t)
+		require.InDelta(t, f.Joints[0].Units(0.5)*1000, pan.duty, 1)
+		require.InDelta(t, f.Joints[1].Units(0.5), p.chip.pulse(5), 2.5)
+		require.NoError(t, r.Close())
+		require.False(t, pan.enabled)
+		require.Zero(t, p.chip.pulse(5))
+		require.Equal(t, 1, p.finalized)
+	})
+}
+
+// A chip that was without power has let its servo go; the one at a pin still holds.
+func TestAChipWithoutPowerIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPi()
+		r, err := gobot.Open(context.Background(), onPins().withPins(t, p))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.Close()) }()
+		actuate(t, r, robot.TorqueOn)
+		p.chip.powerUp()
+		time.Sleep(time.Second)
+		s, err := r.State(context.Background())
+		require.NoError(t, err)
+		require.False(t, s.Enabled)
+		require.True(t, s.Powered)
+		require.Zero(t, p.chip.pulse(5))
+		require.True(t, s.Unreferenced[1])
+	})
+}
+
+// What a computer can't do, or hasn't, is refused by name when it is opened, and nothing
+// that was never connected is finalized.
+func TestWhatAComputerHasNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPi()
+		p.fails = errors.New("no /dev/gpiochip0")
+		_, err := gobot.Open(context.Background(), onPins().withPins(t, p))
+		require.Equal(t, robot.CodeDisconnected, robot.CodeOf(err), "%v", err)
+
+		p = newPi()
+		p.chip.away = true
+		_, err = gobot.Open(context.Background(), onPins().withPins(t, p))
+		require.ErrorContains(t, err, "hat")
+		require.Equal(t, 1, p.finalized)
+
+		p = newPi()
+		delete(p.pwm, "pwm0")
+		_, err = gobot.Open(context.Background(), onPins().withPins(t, p))
+		require.ErrorContains(t, err, "pan")
+
+		o := onPins().withPins(t, newPi())
+		o.Pins = func() (gobot.Pins, error) { return bare{}, nil }
+		_, err = gobot.Open(context.Background(), o)
+		require.Equal(t, robot.CodeNotSupported, robot.CodeOf(err), "%v", err)
+	})
+}
+
+// bare is an adaptor that offers nothing.
+type bare struct{}
+
+func (bare) Connect() error  { return nil }
+func (bare) Finalize() error { return nil }
