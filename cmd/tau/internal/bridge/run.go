@@ -84,16 +84,22 @@ func Run(s Setup, f Front) error {
 
 // start starts the bridge unless a signal ends that first. Nothing moves then, so
 // that the process may end without waiting for a disk that hangs; what was opened is
-// released if the start ends soon.
+// released when the start ends, which start itself waits for only so long.
 func (r *run) start(begin func() (*Host, error)) (*Host, error) {
 	type started struct {
 		host *Host
 		err  error
 	}
-	ch := make(chan started, 1)
+	ch, givenUp := make(chan started), make(chan struct{})
 	go func() {
 		h, err := begin()
-		ch <- started{h, err}
+		select {
+		case ch <- started{h, err}:
+		case <-givenUp:
+			if err == nil {
+				_ = h.Close() // nobody is left to tell
+			}
+		}
 	}()
 	for {
 		select {
@@ -123,6 +129,7 @@ func (r *run) start(begin func() (*Host, error)) (*Host, error) {
 					err = errors.Join(err, s.host.Close())
 				}
 			case <-time.After(startWait):
+				close(givenUp)
 			}
 			return nil, &exit.Error{Status: exit.Interrupted, Err: err}
 		}

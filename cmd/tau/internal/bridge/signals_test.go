@@ -14,6 +14,7 @@ import (
 	"github.com/tau-robot/tau/cmd/tau/internal/datadir"
 	"github.com/tau-robot/tau/cmd/tau/internal/exit"
 	"github.com/tau-robot/tau/cmd/tau/internal/source"
+	"github.com/tau-robot/tau/gate/events"
 )
 
 func TestASignalEndsAStartThatHangs(t *testing.T) {
@@ -35,26 +36,35 @@ func TestASignalEndsAStartThatHangs(t *testing.T) {
 	}
 }
 
-// A start that ends after the signal gives back the data folder.
+// A start that ends after the signal gives back the data folder, also when that takes
+// longer than is waited for.
 func TestAStartThatWasInterruptedReleasesWhatItOpened(t *testing.T) {
-	s := setup(t)
-	r := &run{sig: signals{c: make(chan os.Signal)}}
-	h, err := r.start(func() (*Host, error) {
-		r.sig.c <- os.Interrupt // is taken before this start ends
-		return Start(s)
-	})
-	require.Nil(t, h)
-	var e *exit.Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, exit.Interrupted, e.Status)
-	// What was opened is given back as soon as the start has ended, which a busy disk may
-	// make later than the process waits for.
-	var taken *datadir.TakenError
-	for h, err = Start(s); errors.As(err, &taken); h, err = Start(s) {
-		time.Sleep(10 * time.Millisecond)
+	for _, late := range []bool{false, true} {
+		s := setup(t)
+		r := &run{sig: signals{c: make(chan os.Signal)}}
+		returned := make(chan struct{})
+		h, err := r.start(func() (*Host, error) {
+			r.sig.c <- os.Interrupt // is taken before this start ends
+			if late {
+				<-returned
+			}
+			return Start(s)
+		})
+		close(returned)
+		require.Nil(t, h)
+		var e *exit.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, exit.Interrupted, e.Status)
+		if late {
+			require.Eventually(t, func() bool { _, err := os.Stat(events.KeyPath(s.DataDir)); return err == nil }, time.Minute, time.Millisecond, "it has begun")
+		}
+		var taken *datadir.TakenError
+		for h, err = Start(s); errors.As(err, &taken); h, err = Start(s) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.NoError(t, err, "the lock is free")
+		require.NoError(t, h.Close())
 	}
-	require.NoError(t, err, "the lock is free")
-	require.NoError(t, h.Close())
 }
 
 // Unanswered, SIGQUIT would end this process.
