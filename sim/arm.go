@@ -46,7 +46,23 @@ type Arm struct {
 	tick  int
 	ahead float64 // s of what was asked for and not yet simulated
 	stuck bool    // the numbers are no more: it stands still
+	// told is what the drives were told last, and still for how many steps nothing has moved
+	// since that changed.
+	told  []ArmDrive
+	still int
 }
+
+// An arm whose joints have all been slower than dozeSpeed, rad/s or m/s, or those without
+// power than stictionSpeed, for dozeAfter steps is taken to stand until something changes:
+// what lies on something costs most to step, and a gearbox that nothing drives sticks where
+// the simulation, which knows no sliding contacts, creeps.
+const (
+	dozeSpeed     = 1e-4
+	stictionSpeed = 5e-3
+	dozeAfter     = 200
+	// sameGoal is by how much a goal may differ, rad or m, and be the same one.
+	sameGoal = 1e-6
+)
 
 // NewArm returns an arm at rest without power. It refuses what New refuses, and, with
 // NOT_SUPPORTED, a robot on wheels.
@@ -62,6 +78,7 @@ func NewArm(o ArmOptions) (*Arm, error) {
 	a := &Arm{
 		tree: r.tree, pl: r.pl, mon: r.mon, qs: make([]float64, n), vs: make([]float64, n),
 		was: make([]float64, n), wasV: make([]float64, n), wasI: make([]float64, n),
+		told: make([]ArmDrive, n),
 	}
 	a.pl.off = make([]bool, n)
 	a.mon.falling = true // zones, which are no bodies, hold nothing up
@@ -78,6 +95,9 @@ func (a *Arm) Step(dt float64, drive []ArmDrive) {
 	p := a.pl
 	for i := range drive {
 		d := &drive[i]
+		if a.told[i].differs(d) {
+			a.told[i], a.still = *d, 0
+		}
 		p.off[i] = !d.Powered || !(d.Torque > 0)
 		if p.off[i] {
 			p.integ[i], a.qs[i], a.vs[i] = 0, p.q[i], 0
@@ -89,7 +109,38 @@ func (a *Arm) Step(dt float64, drive []ArmDrive) {
 	}
 	a.ahead += dt
 	for ; a.ahead > Step/2 && !a.stuck; a.ahead -= Step {
+		if a.still > dozeAfter {
+			a.tick++
+			continue
+		}
 		a.step()
+		a.doze()
+	}
+}
+
+// differs says that a drive is told something else.
+func (d *ArmDrive) differs(e *ArmDrive) bool {
+	if !d.Powered && !e.Powered {
+		return false
+	}
+	return d.Powered != e.Powered || d.Torque != e.Torque || !(math.Abs(d.Goal-e.Goal) <= sameGoal) || !(math.Abs(d.Speed-e.Speed) <= dozeSpeed)
+}
+
+// doze counts the steps in which nothing moves, and lays the arm to rest after enough.
+func (a *Arm) doze() {
+	a.still++
+	for i, dq := range a.pl.dq {
+		limit := dozeSpeed
+		if a.pl.off[i] {
+			limit = stictionSpeed
+		}
+		if !(math.Abs(dq) <= limit*Step) {
+			a.still = 0
+			return
+		}
+	}
+	if a.still > dozeAfter {
+		clear(a.pl.v)
 	}
 }
 
@@ -195,7 +246,7 @@ func (a *Arm) Read(q, v, load []float64) {
 }
 
 // Hold blocks a joint where it is, or lets go of it.
-func (a *Arm) Hold(joint int, held bool) { a.pl.lock[joint] = held }
+func (a *Arm) Hold(joint int, held bool) { a.pl.lock[joint], a.still = held, 0 }
 
 // Place moves a joint to a position, rad or m, within its end stops, and leaves it at rest.
 // What it goes into on the way doesn't hold it up; it may be brought out again.
@@ -206,4 +257,5 @@ func (a *Arm) Place(joint int, q float64) {
 	k := &a.pl.params[joint]
 	a.pl.q[joint], a.pl.v[joint] = math.Max(k.lower, math.Min(k.upper, q)), 0
 	a.mon.refresh(a.pl.q, float64(a.tick)*Step)
+	a.still = 0
 }

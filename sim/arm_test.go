@@ -245,6 +245,32 @@ func TestArmKeepsWhatIsLeftOfAStep(t *testing.T) {
 	require.InDelta(t, 100, b.tick, 1)
 }
 
+// What stands costs nothing, and moves again as soon as something changes.
+func TestArmDozes(t *testing.T) {
+	b := newArmBench(t, ArmOptions{Model: so101(t)})
+	b.pass(3) // without power it lies
+	checks := b.mon.checks
+	b.pass(1)
+	require.Equal(t, checks, b.mon.checks)
+	at := append([]float64(nil), b.q...)
+	b.hold()
+	b.drive[1].Goal = at[1] - 0.3 // up from where it lies
+	b.drive[0].Goal = at[0] + 0.3
+	b.pass(4)
+	require.InDelta(t, at[0]+0.3, b.q[0], 0.01)
+	require.InDelta(t, at[1]-0.3, b.q[1], 0.01)
+	held := append([]float64(nil), b.q...)
+	require.NotZero(t, b.load[1], "what holds it is still told")
+	require.Greater(t, b.still, dozeAfter)
+	b.drive[1].Powered = false
+	b.Hold(1, true)
+	b.pass(0.5)
+	require.Equal(t, held[1], b.q[1])
+	b.Place(0, 0)
+	b.pass(1)
+	require.InDelta(t, at[0]+0.3, b.q[0], 0.01)
+}
+
 func BenchmarkArmStep(b *testing.B) {
 	a := newArmBench(b, ArmOptions{Model: so101(b), Scene: wall()})
 	a.hold()
