@@ -77,7 +77,7 @@ func connectComputer(ctx context.Context, p Pins, f *hardware.File) (_ *computer
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, p.Finalize())
+			_ = p.Finalize() // it complains of what couldn't be opened, which err says better
 		}
 	}()
 	buses := map[int]*wired{}

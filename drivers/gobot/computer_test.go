@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,7 @@ type pi struct {
 	pwm       map[string]*pwmPin
 	digital   map[string]byte
 	duty      map[string]byte
+	mu        sync.Mutex // of chip
 	chip      *pca
 	connected bool
 	fails     error // of Connect
@@ -64,16 +66,18 @@ func (p *pi) GetI2cConnection(address, bus int) (i2c.Connection, error) {
 	if bus != 1 {
 		return nil, errors.New("no such bus")
 	}
-	return i2c.NewConnection(&i2cBus{chip: p.chip}, address), nil
+	return i2c.NewConnection(&i2cBus{pi: p}, address), nil
 }
 
 // i2cBus is a bus with one chip, by the library's interface of one.
 type i2cBus struct {
 	lib.I2cSystemDevicer // what isn't used is nil
-	chip                 *pca
+	*pi
 }
 
 func (b *i2cBus) ReadBlockData(address int, register uint8, data []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.chip.away || address != b.chip.address {
 		return errors.New("remote I/O error")
 	}
@@ -83,6 +87,8 @@ func (b *i2cBus) ReadBlockData(address int, register uint8, data []byte) error {
 }
 
 func (b *i2cBus) WriteBlockData(address int, register uint8, data []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.chip.away || address != b.chip.address {
 		return errors.New("remote I/O error")
 	}
@@ -199,13 +205,17 @@ func TestAChipWithoutPowerIsSeen(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Close()) }()
 		actuate(t, r, robot.TorqueOn)
+		p.mu.Lock()
 		p.chip.powerUp()
+		p.mu.Unlock()
 		time.Sleep(time.Second)
 		s, err := r.State(context.Background())
 		require.NoError(t, err)
 		require.False(t, s.Enabled)
 		require.True(t, s.Powered)
+		p.mu.Lock()
 		require.Zero(t, p.chip.pulse(5))
+		p.mu.Unlock()
 		require.True(t, s.Unreferenced[1])
 	})
 }
