@@ -140,7 +140,7 @@ func (b *body) still(i int) error {
 // also is what helps against a condition that Clear can't end.
 func (b *body) also(bit condition) string {
 	if b.fam.rebootClears && bit != hostQuiet {
-		return "; it has kept its torque, and forgets only by a reboot: torque_off, with the arm supported, and reset again"
+		return "; it has kept its torque, and forgets only by a reboot, which would drop the arm: support the arm, and switch the servos' supply off and on"
 	}
 	return ""
 }
