@@ -210,7 +210,15 @@ func (a *firmata) prepare(ctx context.Context) error {
 			}
 		}
 		return a.setMark()
-	}, func() bool { return true })
+	}, func() bool {
+		// Each input was heard once: the first Read has something to say.
+		for ch := range a.rules.inputs {
+			if a.analog[ch].at.IsZero() {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 func (a *firmata) batch(f func() error) error { return a.write(f) }

@@ -37,6 +37,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Contains(t, c.g.file, c.from)
+			c.g.old = c.g.chip
 			c.g.file = strings.Replace(c.g.file, c.from, c.to, 1)
 			synctest.Test(t, func(t *testing.T) {
 				m := pantilt(t)

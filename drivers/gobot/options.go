@@ -71,7 +71,7 @@ func (o *Options) check() error {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Dial == nil {
-		o.Dial = serial(port.Options{Path: o.Port, Baud: o.Hardware.Baud, ResetOnOpen: o.ResetOnOpen})
+		o.Dial = serial(port.Options{Path: o.Port, Baud: baud(o.Hardware), ResetOnOpen: o.ResetOnOpen})
 	}
 	for i := range o.Hardware.Joints {
 		if j := &o.Hardware.Joints[i]; j.Kind != hardware.Servo {
@@ -174,6 +174,14 @@ func (o *Options) rig() (time.Duration, func(context.Context) (rig, error), erro
 	return o.computer()
 }
 
+// baud is the line's speed, bit/s: the file's, or StandardFirmata's own.
+func baud(f *hardware.File) int {
+	if f.Baud == 0 {
+		return 57600
+	}
+	return f.Baud
+}
+
 // pace is how often a board's line has room for the setpoints of all joints, and for the
 // question and answer that go with them: each control period or every second one.
 func pace(f *hardware.File) (time.Duration, error) {
@@ -195,7 +203,7 @@ func pace(f *hardware.File) (time.Duration, error) {
 	if len(f.Chips) > 0 {
 		bytes += 2 * (7 + 8 + 16) // two registers of a chip instead
 	}
-	takes := time.Duration(float64(bytes*bitsPerByte) / mostLoad / float64(f.Baud) * float64(time.Second))
+	takes := time.Duration(float64(bytes*bitsPerByte) / mostLoad / float64(baud(f)) * float64(time.Second))
 	for every := period; every <= hosted.LongestPeriod; every += period {
 		if takes <= every {
 			return every, nil

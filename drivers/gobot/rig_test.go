@@ -24,6 +24,7 @@ type rig struct {
 	// pins of the joints, or with chip its channels
 	pan, tilt int
 	chip      bool
+	old       bool // its firmware is version 2.4
 }
 
 var today = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
@@ -74,7 +75,7 @@ func servos() rig {
 // measured is the same with a feedback voltage at A0 and A1.
 func measured() rig {
 	r := servos()
-	r.at = nil
+	r.at, r.old = nil, true
 	adc := func(pin int, sign float64) string {
 		counts := func(q float64) float64 { return (1472 + sign*590.8*q - 500) / 2000 * 1023 }
 		return fmt.Sprintf("feedback = \"adc\"\nadc_pin = %d\nadc = [[-1.5, %.4f], [1.5, %.4f]]\n", pin, counts(-1.5), counts(1.5))
@@ -149,6 +150,7 @@ func (g rig) options(t testing.TB, u *uno) gobot.Options {
 // board makes the board that the rig is for; within a bubble.
 func (g rig) board(t testing.TB) *uno {
 	u := newUno(t)
+	u.old = g.old
 	if g.chip {
 		u.chip = newPCA(0x41)
 	}
