@@ -92,14 +92,16 @@ func TestEveryAnswerValidatesAgainstItsOutputSchema(t *testing.T) {
 		say := make(chan struct{})
 		late.Do = func(context.Context, gate.Request) { <-say }
 		r := newGate(t, gatetest.Script(t, gatetest.Reject(), gatetest.Approve(), gatetest.Approve(), late))
-		cs := connect(r, nil, func(o *mcp.Options) { o.Wait = time.Second })
+		cs := connect(r, nil, nil)
+		hasty := connect(r, nil, func(o *mcp.Options) { o.Wait = 50 * time.Millisecond }) // at the same gate
 		v := newValidator(t, cs)
-		do := func(tool, args string) answer {
+		doAt := func(cs *sdk.ClientSession, tool, args string) answer {
 			t.Helper()
 			res, err := call(t.Context(), cs, tool, args)
 			require.NoError(t, err)
 			return v.check(tool, res)
 		}
+		do := func(tool, args string) answer { t.Helper(); return doAt(cs, tool, args) }
 		require.Equal(t, gate.CodeNotApproved, do("move_joints", `{"positions":{"a":0.1}}`).Code)
 		r.arm.finish <- struct{}{}
 		require.Equal(t, gate.StatusOK, do("move_joints", `{"positions":{"a":0.2}}`).Status)
@@ -118,7 +120,7 @@ func TestEveryAnswerValidatesAgainstItsOutputSchema(t *testing.T) {
 		require.Equal(t, &gate.Quantity{Value: 2, Unit: "rad"}, far.Limit)
 		require.Equal(t, []gate.Quantity{{Name: "a", Value: 2, Unit: "rad"}}, far.Nearest)
 
-		pending := do("move_joints", `{"positions":{"a":0.3}}`)
+		pending := doAt(hasty, "move_joints", `{"positions":{"a":0.3}}`)
 		require.Equal(t, gate.StatusPending, pending.Status)
 		require.Equal(t, gate.StatusOK, do("call_status", `{"call_id":"`+pending.CallID+`"}`).Status)
 		close(say)

@@ -164,7 +164,9 @@ func TestAnErrorOfTheToolIsAnError(t *testing.T) {
 	f.offer("picture", `{"type":"object"}`, func(context.Context, json.RawMessage) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{Data: make([]byte, 7<<20), MIMEType: "image/png"}}}, nil
 	})
-	s := open(t, f, manifest())
+	m := manifest()
+	m.TimeoutS = maxTimeout.Seconds() // a busy machine takes its time for so many bytes
+	s := open(t, f, m)
 	lamp, err := named(t, s, "desk_lamp").Prepare(t.Context(), call(`{"on":true}`))
 	require.NoError(t, err)
 	res, err := lamp.Run(t.Context())

@@ -19,7 +19,7 @@ import (
 )
 
 // eventWait bounds how long a test waits for an event that must come.
-const eventWait = 60 * time.Second
+const eventWait = 3 * time.Minute
 
 // Tool is a tool as the SDK's client parsed it.
 type Tool struct {
