@@ -133,5 +133,8 @@ func (b *Bus) sayAs(s *servo, id byte, baud int, status byte, params []byte, at 
 	}
 	p.packet.Bytes = bytes
 	p.packet.End = b.wire.put(s.place, bytes, from, baud, p)
+	if b.live {
+		b.wire.postpone(host, p.packet.End)
+	}
 	return p.packet.End
 }

@@ -167,6 +167,9 @@ func (l *Link) Write(p []byte) (int, error) {
 // transmit is the host's adapter sending.
 func (b *Bus) transmit(p []byte, now time.Duration) {
 	from := max(now, b.wire.free)
+	if b.live {
+		from = max(from, b.wire.busy())
+	}
 	b.wire.free = b.wire.put(host, p, from, b.link.baud, nil)
 	b.notify()
 }

@@ -16,6 +16,10 @@ const tick = 20 * time.Millisecond
 // by the wall clock. rate, where it isn't nil, is asked for the rate that the host is set
 // to whenever it sends; 0 means that it can't be told, and is that of the servos.
 //
+// When exactly the host sent something nobody can tell here, least of all on a machine that
+// is busy. So the line is never contended: what comes while servos answer goes out behind
+// them, as from an adapter that listens before it talks.
+//
 // A host that doesn't read holds nothing up: what it has no room for is dropped and
 // counted. Serve owns rw, and returns nil once ctx has ended, or the error of rw, in both
 // cases with rw closed and everything of its own ended. BUSY: the bus has a link.

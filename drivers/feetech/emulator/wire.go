@@ -143,6 +143,32 @@ func (w *wire) due() (at time.Duration, ok bool) {
 	return sent, sent >= 0
 }
 
+// postpone moves what a source still has to send behind a time.
+func (w *wire) postpone(src int, until time.Duration) {
+	var late []frame
+	w.frames = slices.DeleteFunc(w.frames, func(f frame) bool {
+		mine := !f.done && f.src == src
+		if mine {
+			late = append(late, f)
+		}
+		return mine
+	})
+	for _, f := range late {
+		w.free = w.put(src, []byte{f.b}, max(until, f.from), f.baud, f.packet)
+		until = w.free
+	}
+}
+
+// busy is until when servos send.
+func (w *wire) busy() (until time.Duration) {
+	for i := range w.frames {
+		if f := &w.frames[i]; f.src != host {
+			until = max(until, f.to)
+		}
+	}
+	return until
+}
+
 // follows says that a byte of the same source comes right behind one.
 func (w *wire) follows(f frame) bool {
 	at, _ := slices.BinarySearchFunc(w.frames, f.to, func(g frame, t time.Duration) int { return cmp.Compare(g.from, t) })
