@@ -155,7 +155,7 @@ func (g *fakeGate) asked(t *testing.T) *fakeTicket {
 	select {
 	case tk := <-g.opened:
 		return tk
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		require.FailNow(t, "no call reached the gate")
 		return nil
 	}

@@ -131,7 +131,7 @@ func (w *wire) line() string {
 		require.True(w.t, ok, "the output has ended")
 		require.True(w.t, strings.HasSuffix(line, "\n"), "%q is no whole line", line)
 		return line
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		require.FailNow(w.t, "no line came")
 		return ""
 	}

@@ -70,7 +70,7 @@ func (h *askedHost) move(pan string) (gate.Ticket, gate.Request) {
 		}
 		select {
 		case <-changed:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			h.t.Fatal("nobody was asked")
 		}
 	}
@@ -105,7 +105,7 @@ func (h *askedHost) end(ticket gate.Ticket) gate.Answer {
 	h.t.Helper()
 	select {
 	case <-ticket.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		h.t.Fatal("the call doesn't end")
 	}
 	return ticket.Answer()

@@ -68,7 +68,7 @@ func (m *moves) until(t *testing.T, is func(gate.Event) bool) gate.Event {
 			if is(e) {
 				return e
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("no such event")
 		}
 	}

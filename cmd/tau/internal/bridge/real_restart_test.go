@@ -124,7 +124,7 @@ func TestG47_ARealRequestWaitsForANewOptIn(t *testing.T) {
 				rec, err := h.Gate.Stored(context.Background(), call)
 				return err == nil && rec.State == c.state
 			}
-			require.Eventually(t, want, 20*time.Second, 10*time.Millisecond)
+			require.Eventually(t, want, time.Minute, 10*time.Millisecond)
 			require.Len(t, script.Requests(), len(c.steps))
 			if s.Real != nil {
 				st, err := d.State(t.Context())

@@ -33,7 +33,7 @@ func frame(t *testing.T, l *farend.Line) farend.Frame {
 	select {
 	case f := <-l.Frames():
 		return f
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no frame came")
 		return farend.Frame{}
 	}
