@@ -326,6 +326,7 @@ func TestCase43_OneMasterOnTheWire(t *testing.T) {
 		for {
 			_, err := e.Execute(context.Background(), m, nil)
 			if robot.CodeOf(err) == robot.CodeBusy { // one of the lamp's was there first
+				time.Sleep(time.Millisecond)
 				continue
 			}
 			require.NoError(t, err)

@@ -119,13 +119,14 @@ func TestHardwareThatGoesOnHanging(t *testing.T) {
 				require.NoError(t, err)
 				enable(t, e)
 				s := state(t, e)
-				b.do(func() { b.spell[method] = true })
+				calls := 0
+				b.do(func() { b.spell[method], calls = true, b.calls[method] })
 				var wg sync.WaitGroup
 				wg.Go(func() {
 					time.Sleep(time.Millisecond)
 					takes(t, bound, "what was asked for", func() { provoke(e, b, s, method) })
 				})
-				for calls := b.count(method); b.count(method) == calls; {
+				for b.count(method) == calls {
 					time.Sleep(time.Millisecond)
 				}
 				takes(t, bound, "Stop", func() {

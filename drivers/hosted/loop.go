@@ -38,7 +38,7 @@ func (e *Engine) greet(again bool) error {
 // serve does what there is to do until the link fails, or, with nil, until the robot is
 // closed and let go of.
 func (e *Engine) serve() error {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(e.traits.Period)
 	defer timer.Stop()
 	for {
 		wait, over := e.turn()
@@ -47,6 +47,9 @@ func (e *Engine) serve() error {
 		}
 		if over {
 			return nil
+		}
+		if wait <= 0 {
+			continue
 		}
 		timer.Reset(wait)
 		select {
