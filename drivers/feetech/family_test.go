@@ -2,10 +2,13 @@ package feetech
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/tau-robot/tau/drivers/feetech/bus"
+	"github.com/tau-robot/tau/robot/hardware"
 )
 
 // Each block holds the registers that are read out of it, each one that is written lies in
@@ -77,6 +80,40 @@ func TestTorqueLimits(t *testing.T) {
 			}
 			require.InDelta(t, c.want, got, 0, driver)
 		}
+	}
+}
+
+// Whatever a servo's memory holds, reading it makes something of it, and what isn't a
+// servo as it has to be is refused.
+func TestAnyMemoryIsRead(t *testing.T) {
+	for _, driver := range []string{"feetech", "dynamixel"} {
+		f, _ := familyOf(driver)
+		rapid.Check(t, func(t *rapid.T) {
+			raw := func(k block) []byte { return rapid.SliceOfN(rapid.Byte(), k.count, k.count).Draw(t, "memory") }
+			s := f.readSetup(raw(f.setup))
+			var m measured
+			f.readFast(raw(f.fast), &s, &m)
+			if f.slow.count > 0 {
+				f.readSlow(raw(f.slow), &s, &m)
+			}
+			a := axis{hw: &hardware.Joint{Name: "elbow", Direction: 1, Scale: 651.9, Zero: 2048, TickMin: 500, TickMax: 3500}, id: 1, low: 500, high: 3500}
+			if a.check(f, &s) == nil {
+				require.Equal(t, 1, s.id)
+				require.Zero(t, s.offset)
+				require.LessOrEqual(t, s.low, 500)
+				require.GreaterOrEqual(t, s.high, 3500)
+				_, known := f.modelName(s.model)
+				require.True(t, known)
+			}
+			if a.within(m.ticks, float64(m.ticks)) == nil {
+				require.InDelta(t, 2000, m.ticks, 1500+margin)
+			}
+			var w watch
+			for _, fault := range w.add(nil, "elbow", &m, bounds{current: 1, temperature: 60, minVoltage: 5, maxVoltage: 8}, time.Time{}) {
+				require.NotEmpty(t, fault.Text)
+				require.NotEmpty(t, fault.Code)
+			}
+		})
 	}
 }
 
