@@ -29,7 +29,7 @@ import (
 type calibrateFlags struct {
 	robotFlags
 	driver, port, config string
-	baud                 int
+	baud, newID          int
 
 	set func(name string) bool
 }
@@ -44,6 +44,7 @@ func (a *app) calibrate() *cobra.Command {
 	f.StringVar(&k.port, "port", "", "device of the servo bus; 'tau robot ports' lists them")
 	f.StringVar(&k.config, "config", "", "the robot's file, which is written at the end; an earlier one is kept beside it, and its IDs, limits and guards in it")
 	f.IntVar(&k.baud, "baud", 0, "speed of the bus, bit/s (default: the file's, else 1000000)")
+	f.IntVar(&k.newID, "new-id", 0, "give the one servo that is connected this ID, and do nothing else")
 	k.set = f.Changed
 	return c
 }
@@ -55,6 +56,8 @@ func (a *app) runCalibrate(k *calibrateFlags) error {
 		return exit.Usagef("robot calibrate --driver %q: want feetech or dynamixel; docs/HARDWARE.md says how a servo without a bus is calibrated", k.driver)
 	case k.port == "":
 		return exit.Usagef("robot calibrate needs --port, the device of the servo bus")
+	case k.set("new-id"):
+		return a.renumber(k)
 	case k.config == "":
 		return exit.Usagef("robot calibrate needs --config, the file that it writes")
 	case !term.IsTerminal(int(a.in.Fd())) || !term.IsTerminal(int(a.out.Fd())):
@@ -101,6 +104,38 @@ func (a *app) runCalibrate(k *calibrateFlags) error {
 		return exit.Callsf("%w", errors.Join(err, closed))
 	}
 	return exit.Bridgef("%w", errors.Join(err, closed))
+}
+
+// renumber gives the one servo that is connected another ID: a kit's all have the same.
+func (a *app) renumber(k *calibrateFlags) (err error) {
+	if k.set("config") {
+		return exit.Usagef("--new-id does nothing with --config")
+	}
+	if err := k.speed(nil); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	c, found, err := feetech.OpenCalibrator(ctx, feetech.CalibratorOptions{Driver: k.driver, Port: k.port, Baud: k.baud})
+	if err != nil {
+		return exit.Bridgef("%w", err)
+	}
+	defer func() {
+		if closed := c.Close(); err == nil && closed != nil {
+			err = exit.Bridgef("%w", closed)
+		}
+	}()
+	if len(found) != 1 {
+		return exit.Callsf("%d servos answer; connect the one that is to have the ID %d alone", len(found), k.newID)
+	}
+	from := found[0].ID
+	if from == k.newID {
+		return write(a.out, fmt.Sprintf("The servo has the ID %d already.\n", from))
+	}
+	if err := c.SetID(ctx, from, k.newID); err != nil {
+		return exit.Bridgef("%w", err)
+	}
+	return write(a.out, fmt.Sprintf("The servo with the ID %d has the ID %d from now on.\n", from, k.newID))
 }
 
 // earlier reads the file that is there, nil if none is. One that can't be read whole isn't
