@@ -242,7 +242,7 @@ func TestG51_VerifyAfterACrash(t *testing.T) {
 // work and no damage; what stays half is damage all the same.
 func TestG51_AWriterThatIsHalfWayIsNoDamage(t *testing.T) {
 	long, short := newSampleBoth(t, 6)
-	halfHead := append(long.head[:40:40], short.head[40:]...) // the record of line 6 stands first
+	halfHead := bytes.Join([][]byte{long.head[:40], short.head[40:]}, nil) // the record of line 6 stands first
 	for name, keyed := range map[string]bool{"with its head": true, "without a key": false} {
 		look := func(goesOn bool) (r Report, pauses int) {
 			log, head := long.log[:len(long.log)-9], short.head
