@@ -179,6 +179,29 @@ func TestAnErrorThatKeepsItsTorqueIsNotRebootedAway(t *testing.T) {
 	})
 }
 
+// A Dynamixel that stands a little beyond its seam would go round once if it were switched
+// on there: it isn't.
+func TestNoTorqueBeyondTheSeam(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := pantilt().bench(t)
+		j := &b.o.Hardware.Joints[0]
+		j.Offset, j.TickMin, j.Lower = -1000, 1000, j.Position(1000)
+		b.register(t, 1, int(dxl.HomingOffset.Addr), b.offsetValue(j.Offset))
+		body, ctx := b.body(t), context.Background()
+		must(t, b.line.ByHand(1, b.shaftAt(j, j.Position(995)))) // 5 ticks below the encoder's 0
+		b.trace.Reset()
+		err := body.PowerOn(ctx, []float64{j.Position(1000), 0})
+		require.Equal(t, robot.CodeNotCalibrated, robot.CodeOf(err), "%v", err)
+		require.ErrorContains(t, err, "beyond the seam")
+		for _, p := range b.trace.Packets() {
+			require.False(t, wrote(p))
+		}
+		must(t, b.line.ByHand(1, b.shaftAt(j, j.Position(1005))))
+		require.NoError(t, body.PowerOn(ctx, []float64{j.Position(1005), 0}))
+		require.NoError(t, body.PowerOff(ctx))
+	})
+}
+
 // What was opened is closed by a second Disconnect no more, and one that comes while the
 // line is being opened ends that.
 func TestDisconnectEndsAConnect(t *testing.T) {

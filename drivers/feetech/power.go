@@ -82,6 +82,12 @@ func (b *body) here(i, goal int) error {
 	if err := a.within(v.last.ticks, float64(v.last.ticks)); err != nil {
 		return err
 	}
+	if low, high := b.fam.span(a.hw.Offset); v.last.ticks < low || v.last.ticks > high {
+		// A Dynamixel counts its turns while it is limp, and begins anew with its torque: it
+		// would go round once to where it stands.
+		return robot.LimitErr(robot.CodeNotCalibrated, a.hw.Name, float64(v.last.ticks), float64(max(low, min(high, v.last.ticks))), "tick",
+			"the joint stands beyond the seam of its encoder: turn it back by hand, or "+again)
+	}
 	if d := v.last.ticks - goal; d < -moved || d > moved {
 		return &robot.Error{Code: robot.CodeStartMoved, Where: a.hw.Name,
 			Text:  "the joint moves while it is to be switched on: hold it still and try again",
