@@ -62,14 +62,15 @@ func (e *Engine) serve() error {
 // turn does what is due, and says how long nothing else will be.
 func (e *Engine) turn() (wait time.Duration, over bool) {
 	e.mu.Lock()
-	x, j, linked := e.leg, e.job, e.ready
+	x, linked := e.leg, e.ready
 	if x != nil && x.over {
 		x = nil
 	}
-	if x == nil {
-		e.job = nil
-	}
 	closed, cut := e.closed, e.cut
+	var j *job // one that isn't taken now stays where it is
+	if x == nil && linked && !cut {
+		j, e.job = e.job, nil
+	}
 	e.mu.Unlock()
 	switch {
 	case !linked: // it was abandoned while it hung

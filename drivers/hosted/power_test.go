@@ -299,3 +299,31 @@ func TestNothingIsWrittenToADeviceThatRestarted(t *testing.T) {
 		require.False(t, slices.Contains(b.torque(), true))
 	})
 }
+
+// A command that comes while an e-stop is still to take the power waits for its turn, and is
+// not forgotten.
+func TestACommandBehindAnEStop(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b, e := lampRig.enabled(t)
+		out := make(chan error, 1)
+		b.do(func() {
+			b.once["read"] = func() { // while the loop is busy both come at once
+				go e.Stop(context.Background(), robot.StopEmergency)
+				time.Sleep(time.Microsecond)
+				go func() {
+					_, err := e.Actuate(context.Background(), robot.Command{Kind: robot.EStopReset, Epoch: 1})
+					out <- err
+				}()
+				time.Sleep(time.Microsecond)
+			}
+		})
+		select {
+		case err := <-out:
+			require.NoError(t, err)
+		case <-time.After(time.Minute):
+			require.FailNow(t, "the reset was forgotten")
+		}
+		require.NotContains(t, b.torque(), true)
+		require.False(t, state(t, e).EStopped)
+	})
+}
