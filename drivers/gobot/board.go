@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"gobot.io/x/gobot/v2/platforms/firmata/client"
@@ -65,11 +66,11 @@ type board struct {
 	analog   map[int]input
 
 	connecting         bool
-	asked              [2]bool // capabilities, mapping
-	versions           int     // heard
-	mark               int     // the answer that has to come before any other counts, -1: none
-	given              bool    // a question was given up, whose answer may still come
-	marks              int     // so far
+	asked              [2]atomic.Bool // capabilities, mapping: by whoever writes for the library
+	versions           int            // heard
+	mark               int            // the answer that has to come before any other counts, -1: none
+	given              bool           // a question was given up, whose answer may still come
+	marks              int            // so far
 	heardAt            time.Time
 	stateOf            int   // the pin whose state was asked for, -1: none
 	state              state // what was answered
@@ -91,8 +92,11 @@ func newBoard(p Port, permit func([]byte) verdict, log *slog.Logger) *board {
 		on: newEvents(), log: log, analog: map[int]input{}, stateOf: -1, mark: -1,
 	}
 	b.t = newTransport(p, func(f []byte) verdict {
-		b.asked[0] = b.asked[0] || bytes.Equal(f, capabilitiesFrame)
-		b.asked[1] = b.asked[1] || bytes.Equal(f, mappingFrame)
+		for i, frame := range [...][]byte{capabilitiesFrame, mappingFrame} {
+			if bytes.Equal(f, frame) {
+				b.asked[i].Store(true)
+			}
+		}
 		return permit(f)
 	})
 	b.c = newClient(b.on)

@@ -57,7 +57,7 @@ func (b *board) judgeSysex(m []byte) []byte {
 	case capabilityReply:
 		return b.judgeCapabilities(m, body)
 	case analogMappingReply:
-		if !b.connecting || !b.asked[1] || b.channels != nil || len(body) != len(b.pins) {
+		if !b.connecting || !b.asked[1].Load() || b.channels != nil || len(body) != len(b.pins) {
 			return b.surprise()
 		}
 		b.channels = map[int]int{}
@@ -104,7 +104,7 @@ func (b *board) judgeFirmware(m, body []byte) []byte {
 // nothing up to a whole port more: it sets the digital outputs of a port by eight,
 // whether the board has as many or not.
 func (b *board) judgeCapabilities(m, body []byte) []byte {
-	if !b.connecting || !b.asked[0] || b.pins != nil || body[len(body)-1] != unmapped {
+	if !b.connecting || !b.asked[0].Load() || b.pins != nil || body[len(body)-1] != unmapped {
 		return b.surprise()
 	}
 	var pins []pin
