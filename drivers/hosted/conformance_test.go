@@ -89,7 +89,7 @@ func (b *bench) judge() {
 			switch by := math.Abs(w.q[i] - w.from[i]); {
 			case !(w.q[i] >= l.Lower && w.q[i] <= l.Upper):
 				b.wrong("setpoint %d of joint %d is %g, outside of %g to %g", k, i, w.q[i], l.Lower, l.Upper)
-			case !(by <= l.Velocity*period.Seconds()*(1+1e-9)) && w.power[i] && !w.deaf[i]:
+			case !(by <= l.Velocity*period.Seconds()*(1+1e-9)) && w.power[i] && !w.foreign[i]:
 				b.wrong("setpoint %d of joint %d jumps by %g rad in a period", k, i, by)
 			}
 		}

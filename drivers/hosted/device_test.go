@@ -30,6 +30,7 @@ type device struct {
 	mu      sync.Mutex
 	at      time.Time
 	q, goal []float64
+	last    []float64 // where each joint was when it was read last
 	sag     []float64 // how far from its goal a joint stands under its load
 	power   []bool
 	lamps   []float64
@@ -40,6 +41,7 @@ type device struct {
 	silent    []bool // doesn't answer a read
 	stuck     []bool // can't be moved
 	deaf      []bool // takes no setpoint
+	foreign   []bool // holds what another master told it last
 	refuses   []bool // takes no torque
 	clings    []bool // keeps its torque
 	complains []robot.Fault
@@ -71,7 +73,7 @@ type written struct {
 	from     []float64 // what the servos held before
 	approved bool      // torque was switched on, and not off
 	power    []bool
-	deaf     []bool // joints that didn't take it
+	foreign  []bool // joints that didn't take it, or held what another master had told them
 }
 
 func newDevice(t testing.TB, measured []bool, lamps int, at []float64) *device {
@@ -79,8 +81,8 @@ func newDevice(t testing.TB, measured []bool, lamps int, at []float64) *device {
 	d := &device{
 		wrong: t.Errorf, measured: measured, lag: 30 * time.Millisecond,
 		reads: 2 * time.Millisecond, writes: 500 * time.Microsecond, switches: 20 * time.Millisecond,
-		at: time.Now(), q: slices.Clone(at), goal: slices.Clone(at), sag: make([]float64, n), power: make([]bool, n), lamps: make([]float64, lamps),
-		silent: make([]bool, n), stuck: make([]bool, n), deaf: make([]bool, n), refuses: make([]bool, n), clings: make([]bool, n),
+		at: time.Now(), q: slices.Clone(at), goal: slices.Clone(at), last: slices.Clone(at), sag: make([]float64, n), power: make([]bool, n), lamps: make([]float64, lamps),
+		silent: make([]bool, n), stuck: make([]bool, n), deaf: make([]bool, n), foreign: make([]bool, n), refuses: make([]bool, n), clings: make([]bool, n),
 		hang: map[string]bool{}, spell: map[string]bool{}, broken: map[string]error{}, delay: map[string]time.Duration{}, once: map[string]func(){},
 		confirm: robot.Yes, tells: true, jaw: -1, calls: map[string]int{}, breaks: make(chan struct{}),
 	}
@@ -293,7 +295,7 @@ func (b *body) Read(ctx context.Context, s *hosted.Sample) error {
 				continue
 			}
 			all = false
-			if d.measured[i] {
+			if d.last[i] = d.q[i]; d.measured[i] {
 				j.Position = math.Round(d.q[i]/tick) * tick
 			}
 			if d.effort != nil {
@@ -323,10 +325,12 @@ func (b *body) Write(ctx context.Context, q []float64) error {
 	q = slices.Clone(q)
 	return b.call(ctx, "write", b.d.writes, func() error {
 		d := b.d
-		d.log = append(d.log, written{time.Now(), q, slices.Clone(d.goal), d.approved, slices.Clone(d.power), slices.Clone(d.deaf)})
+		d.log = append(d.log, written{time.Now(), q, slices.Clone(d.goal), d.approved, slices.Clone(d.power), slices.Clone(d.foreign)})
 		for i := range q {
-			if !d.deaf[i] {
-				d.goal[i] = q[i]
+			if d.deaf[i] {
+				d.log[len(d.log)-1].foreign[i] = true
+			} else {
+				d.goal[i], d.foreign[i] = q[i], false
 			}
 		}
 		return nil
@@ -352,14 +356,14 @@ func (b *body) PowerOn(ctx context.Context, q []float64) error {
 		d := b.d
 		d.switched, d.approved = append(d.switched, true), true
 		for i := range q {
-			// Nothing snaps: 0.02 rad, and what an encoder can't tell apart.
-			if by := math.Abs(q[i] - d.q[i]); d.measured[i] && !d.power[i] && by > 0.02+3*tick {
-				d.wrong("joint %d is powered %g rad from where it is", i, by)
+			// Nothing snaps, but for a hand just now: 0.02 rad, and what an encoder can't tell apart.
+			if by := math.Abs(q[i] - d.last[i]); d.measured[i] && !d.power[i] && by > 0.02+3*tick {
+				d.wrong("joint %d is powered %g rad from where it was", i, by)
 			}
 			if d.refuses[i] {
 				return robot.Errf(robot.CodeStaleState, "fake", "joint %d doesn't answer", i)
 			}
-			d.goal[i], d.power[i] = q[i], true
+			d.goal[i], d.power[i], d.foreign[i] = q[i], true, false
 		}
 		return nil
 	})

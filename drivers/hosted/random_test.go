@@ -162,7 +162,7 @@ func (c *chaos) fault(d deed) {
 		if !b.measured[j] {
 			return // nobody can know
 		}
-		b.do(func() { b.goal[j], b.deaf[j] = b.goal[j]+0.1, true }) // the bench's judge can't tell whose jump that is
+		b.do(func() { b.goal[j], b.deaf[j], b.foreign[j] = b.goal[j]+0.1, true, true }) // the bench's judge can't tell whose jump that is
 		c.wg.Go(func() { time.Sleep(150*time.Millisecond + long); b.do(func() { b.deaf[j] = false }) })
 	}
 }
@@ -259,6 +259,7 @@ func (c *chaos) heal() {
 		clear(b.delay)
 		for i, l := range b.m.Limits { // by hand
 			b.q[i] = math.Max(l.Lower, math.Min(l.Upper, b.q[i]))
+			b.goal[i] = math.Max(l.Lower, math.Min(l.Upper, b.goal[i])) // which the other master may have left outside
 		}
 	})
 }
