@@ -74,7 +74,7 @@ func (c *Calibrator) find(ctx context.Context, ids []byte, all bool) ([]Device, 
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.fam.devices(ctx, c.bus, c.baud, ids)
+	found, err := c.fam.devices(ctx, c.bus, c.baud, ids, all)
 	if err != nil {
 		return found, err
 	}

@@ -196,6 +196,21 @@ func TestCalibratorRefuses(t *testing.T) {
 	})
 }
 
+// A lost answer hides no servo that is named.
+func TestNamedServosAreAskedAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bench) {
+		ids := make([]int, len(b.o.Hardware.Joints))
+		for i := range ids {
+			ids[i] = b.o.Hardware.Joints[i].Channel
+		}
+		for n := 3; n <= 12; n++ {
+			b.line.Drop(n)
+			c := b.calibrator(t, ids...)
+			require.NoError(t, c.Close())
+		}
+	})
+}
+
 // An ID is given to a servo that is the only one with it, and only to one.
 func TestSetID(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bench) {

@@ -126,6 +126,18 @@ func TestCase27_LostAnswersAreAskedForAgain(t *testing.T) {
 	})
 }
 
+// A line that loses an answer here and there loses no servo at the start either.
+func TestCase27_NoServoIsMissedForALostAnswer(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bench) {
+		for n := 3; n <= 12; n++ {
+			b.line.Drop(n)
+			r, err := feetech.Open(context.Background(), b.o)
+			require.NoError(t, err, "every %d. answer is lost", n)
+			require.NoError(t, r.Close())
+		}
+	})
+}
+
 // Each acknowledgement is read and matched: a mute servo is the one that failed, and the
 // read that comes next finds all that answer.
 func TestCase28_AMuteServoIsNotConfirmed(t *testing.T) {

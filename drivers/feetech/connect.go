@@ -102,7 +102,7 @@ func (b *body) greet(ctx context.Context) error {
 
 // find asks each ID whether a servo has it, and whether it is one alone.
 func (b *body) find(ctx context.Context) error {
-	found, err := b.bus.Scan(ctx, bus.ScanOptions{IDs: b.ids, Addr: b.fam.fast.addr, Count: b.fam.fast.count})
+	found, err := b.fam.ask(ctx, b.bus, b.ids, true)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package feetech
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/tau-robot/tau/drivers/feetech/bus"
 	"github.com/tau-robot/tau/drivers/port"
@@ -100,12 +101,45 @@ func scanAt(ctx context.Context, o *ScanOptions, fam *family, baud int, ids []by
 	if err != nil {
 		return nil, err
 	}
-	return fam.devices(ctx, b, baud, ids)
+	return fam.devices(ctx, b, baud, ids, o.IDs != nil)
 }
 
-// devices are those of a line, of some IDs.
-func (f *family) devices(ctx context.Context, b *bus.Bus, baud int, ids []byte) ([]Device, error) {
-	found, err := b.Scan(ctx, bus.ScanOptions{IDs: ids, Addr: f.fast.addr, Count: f.fast.count})
+// ask scans for IDs. Of those that are named, and have to be there, one that doesn't answer
+// is asked again: a computer that is busy, or a line with noise, loses an answer now and then.
+func (f *family) ask(ctx context.Context, b *bus.Bus, ids []byte, named bool) ([]bus.Found, error) {
+	o := bus.ScanOptions{IDs: ids, Addr: f.fast.addr, Count: f.fast.count}
+	found, err := b.Scan(ctx, o)
+	if err != nil || !named {
+		return found, err
+	}
+	for _, id := range ids {
+		if slices.ContainsFunc(found, func(one bus.Found) bool { return one.ID == id }) {
+			continue
+		}
+		_, err := b.Ping(id)
+		switch {
+		case unsure(err):
+			continue
+		case err != nil:
+			return found, err
+		}
+		o.IDs = []byte{id}
+		again, err := b.Scan(ctx, o)
+		if err != nil {
+			return found, err
+		}
+		if len(again) == 0 {
+			again = []bus.Found{{ID: id, Asked: 1, Good: 1}}
+		}
+		found = append(found, again...)
+	}
+	slices.SortFunc(found, func(a, b bus.Found) int { return int(a.ID) - int(b.ID) })
+	return found, nil
+}
+
+// devices are those of a line, of some IDs; named: they have to be there.
+func (f *family) devices(ctx context.Context, b *bus.Bus, baud int, ids []byte, named bool) ([]Device, error) {
+	found, err := f.ask(ctx, b, ids, named)
 	if err != nil {
 		return nil, err
 	}
