@@ -27,10 +27,6 @@ func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 	usage(t, []string{}, "tau needs a command")
 	usage(t, []string{"nonsense"}, `no command "nonsense"`)
 	usage(t, []string{"robot"}, "tau robot needs a command")
-	// Those of later releases are not offered.
-	for _, later := range []string{"doctor", "calibrate"} {
-		usage(t, []string{"robot", later}, `no command "`+later+`"`)
-	}
 	usage(t, []string{"robot", "events"}, "needs a command")
 	usage(t, []string{"robot", "session"}, "tau robot session needs a command")
 	usage(t, []string{"robot", "approvals"}, "tau robot approvals needs a command")

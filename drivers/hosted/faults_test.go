@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -264,16 +265,11 @@ func TestTheStartIsMeasuredRightBefore(t *testing.T) {
 		b, e := measuredRig.enabled(t)
 		m := motion(e, state(t, e), b.target(), 1)
 		before := b.count("write")
-		// It is pushed just as the loop looks once more, after Execute has looked.
-		var out robot.Outcome
-		var err error
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			out, err = e.Execute(context.Background(), m, nil)
-		}()
+		// It is pushed just as the loop looks once more, after Execute has looked: the loop
+		// waits now, and no time passes until Execute has handed it the motion.
+		synctest.Wait()
 		b.do(func() { b.once["read"] = func() { b.do(func() { b.stuck[2] = true; b.q[2] += 0.03 }) } })
-		<-done
+		out, err := e.Execute(context.Background(), m, nil)
 		code(t, robot.CodeStartMoved, err)
 		require.ErrorContains(t, err, b.m.JointNames()[2])
 		require.Equal(t, robot.OutcomeRefused, out.Status)
