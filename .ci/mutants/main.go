@@ -3,7 +3,7 @@
 // named for the promise fails. What survives isn't proved. It is part of no
 // product, and imports nothing but the standard library.
 //
-//	go run -C .ci/mutants . [-clause G12] [-j 2] [-limit 60s] [-v]
+//	go run -C .ci/mutants . [-clause G12] [-match TEXT] [-from 1] [-j 2] [-limit 60s] [-v]
 //
 // Exit status: 0 every mutant was killed; 1 one survived, is stale or doesn't
 // compile, or a test fails without any mutant; 2 usage.
@@ -28,7 +28,7 @@ import (
 
 type options struct {
 	root, clause, match string
-	jobs                int
+	jobs, from          int
 	limit               time.Duration
 	verbose             bool
 }
@@ -38,11 +38,12 @@ func main() {
 	flag.StringVar(&o.root, "root", "../..", "the repository")
 	flag.StringVar(&o.clause, "clause", "", "only these clauses, with commas between")
 	flag.StringVar(&o.match, "match", "", "only mutants with this in their name")
+	flag.IntVar(&o.from, "from", 1, "begin with this one of the list, to go on with a run that was cut off")
 	flag.IntVar(&o.jobs, "j", 2, "how many at a time")
 	flag.DurationVar(&o.limit, "limit", 60*time.Second, "time limit of one mutant's tests")
 	flag.BoolVar(&o.verbose, "v", false, "show each run's output")
 	flag.Parse()
-	if flag.NArg() > 0 || o.jobs < 1 || o.limit <= 0 {
+	if flag.NArg() > 0 || o.jobs < 1 || o.from < 1 || o.limit <= 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -67,6 +68,10 @@ func run(ctx context.Context, o options, lists string, out, progress io.Writer) 
 	if len(all) == 0 {
 		return errors.New("no mutant is of that clause and name")
 	}
+	if o.from > len(all) {
+		return fmt.Errorf("-from %d: there are %d mutants", o.from, len(all))
+	}
+	all = all[max(o.from, 1)-1:]
 	temp, err := os.MkdirTemp("", "tau-mutants-*")
 	if err != nil {
 		return err
