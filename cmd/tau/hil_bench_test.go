@@ -111,8 +111,10 @@ func (b *bench) begins(t *testing.T, before ...string) {
 	b.await("tau> ")
 }
 
-// busy is an answer that a busy machine gives; see undisturbed.
-var busy = regexp.MustCompile(`✗ \w+: (STALE_STATE|LINK_TIMEOUT)|\? (move_joints|reference|torque_on|estop_reset): outcome unknown`)
+// busy is an answer that a busy machine gives, also to a command that came just behind a
+// watchdog's bite; see undisturbed.
+var busy = regexp.MustCompile(`✗ \w+: (STALE_STATE|LINK_TIMEOUT)|\? (move_joints|reference|torque_on|estop_reset): outcome unknown` +
+	`|the board's fault WATCHDOG\)(?s:.*)✗ \w+: NOT_ENABLED`)
 
 // sees waits for a text, and returns false if the machine was too busy meanwhile.
 func (b *bench) sees(text string) bool {

@@ -434,7 +434,7 @@ func TestTheCommandsOfTheHardwarePage(t *testing.T) {
 	var command []string
 	for _, block := range blocks(string(page)) {
 		for _, line := range block {
-			if rest, ok := strings.CutPrefix(line, "bin/tau robot real "); ok {
+			if rest, ok := strings.CutPrefix(line, "bin/tau robot real "); ok && strings.Contains(rest, "--driver mcu ") {
 				command = strings.Fields(rest)
 			}
 		}
