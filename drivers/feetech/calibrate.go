@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/tau-robot/tau/drivers/feetech/bus"
-	"github.com/tau-robot/tau/drivers/port"
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -53,8 +52,7 @@ func OpenCalibrator(ctx context.Context, o CalibratorOptions) (*Calibrator, []De
 		return nil, nil, err
 	}
 	if o.Dial == nil {
-		s := serial{o: port.Options{Path: o.Port, Baud: o.Baud}}
-		o.Dial = s.dial
+		o.Dial = newSerial(o.Port, o.Baud).dial
 	}
 	p, err := o.Dial(ctx)
 	if err != nil {

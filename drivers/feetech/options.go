@@ -72,7 +72,7 @@ func (o *Options) check() (*family, error) {
 		return nil, robot.Errf(robot.CodeInvalidArgument, "port", "no port is named")
 	}
 	if o.Dial == nil {
-		s := serial{port.Options{Path: o.Port, Baud: f.Baud}, nil}
+		s := newSerial(o.Port, f.Baud)
 		o.Dial = s.dial
 		if o.DialAt == nil {
 			o.DialAt = s.dialAt
@@ -87,32 +87,25 @@ func (o *Options) check() (*family, error) {
 	return fam, nil
 }
 
-// serial opens a serial device. After it was lost, another USB device in its place isn't
-// opened.
-type serial struct {
-	o    port.Options
-	last *port.Port
+// serial opens a serial device.
+type serial struct{ d port.Dialer }
+
+func newSerial(path string, baud int) *serial {
+	return &serial{port.Dialer{Options: port.Options{Path: path, Baud: baud}}}
 }
 
-func (s *serial) dial(ctx context.Context) (Port, error) {
-	var p *port.Port
-	var err error
-	if s.last == nil {
-		p, err = port.Open(ctx, s.o)
-	} else {
-		p, err = s.last.Reopen(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.last = p
-	return p, nil
-}
+// dial opens it, and opens it again after it was lost.
+func (s *serial) dial(ctx context.Context) (Port, error) { return line(s.d.Dial(ctx)) }
 
+// dialAt opens it once, at another speed.
 func (s *serial) dialAt(ctx context.Context, baud int) (Port, error) {
-	o := s.o
+	o := s.d.Options
 	o.Baud = baud
-	p, err := port.Open(ctx, o)
+	return line(port.Open(ctx, o))
+}
+
+// line is what was opened, and never a nil *port.Port in an interface.
+func line(p *port.Port, err error) (Port, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/tau-robot/tau/drivers/feetech/bus"
-	"github.com/tau-robot/tau/drivers/port"
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -62,8 +61,7 @@ func Scan(ctx context.Context, o ScanOptions) ([]Device, error) {
 		o.Bauds = fam.bauds
 	}
 	if o.DialAt == nil {
-		s := serial{o: port.Options{Path: o.Port}}
-		o.DialAt = s.dialAt
+		o.DialAt = newSerial(o.Port, 0).dialAt
 	}
 	for _, baud := range o.Bauds {
 		found, err := scanAt(ctx, &o, fam, baud, ids)

@@ -130,22 +130,14 @@ func (o *Options) check() error {
 	return nil
 }
 
-// serial opens a serial device. Only the first opening resets the board: one that is lost
-// isn't reset by being found again, and another USB device in its place isn't opened.
+// serial opens a serial device, and opens it again after it was lost.
 func serial(o port.Options) func(context.Context) (Port, error) {
-	var last *port.Port
+	d := port.Dialer{Options: o}
 	return func(ctx context.Context) (Port, error) {
-		var p *port.Port
-		var err error
-		if last == nil {
-			p, err = port.Open(ctx, o)
-		} else {
-			p, err = last.Reopen(ctx)
-		}
+		p, err := d.Dial(ctx)
 		if err != nil {
-			return nil, err
+			return nil, err // never a nil *port.Port in an interface
 		}
-		last = p
 		return p, nil
 	}
 }
