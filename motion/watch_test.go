@@ -41,6 +41,8 @@ type played struct {
 	at func(m robot.Motion, t float64) []float64
 	// cancel, if set, is called half-way.
 	cancel func()
+	// after is for how long the last motion ran, s.
+	after float64
 }
 
 func (b *played) Execute(ctx context.Context, m robot.Motion, progress func(robot.Progress)) (robot.Outcome, error) {
@@ -54,6 +56,7 @@ func (b *played) Execute(ctx context.Context, m robot.Motion, progress func(robo
 		if b.cancel != nil && t > end/2 {
 			b.cancel()
 		}
+		b.after = t
 		progress(robot.Progress{T: t, State: robot.State{Positions: b.at(m, t)}})
 		if ctx.Err() != nil {
 			out := robot.Outcome{Status: robot.OutcomeCancelled, Duration: t}
@@ -178,6 +181,25 @@ func TestWatchHoldsAMotionToItsRehearsal(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+}
+
+// What leaves its course is told to stop at once, by the very report that shows it, and not
+// only said to have left it in the end.
+func TestWatchStopsWhatLeavesItsCourse(t *testing.T) {
+	const left = 0.4 // s
+	b := &played{at: func(m robot.Motion, at float64) []float64 {
+		q := commanded(m, at)
+		if at >= left {
+			q[2] += 0.5
+		}
+		return q
+	}}
+	g := newRig(t, rigOptions{rehearser: bent{}, between: func(inner robot.Backend) robot.Backend {
+		b.Backend = inner
+		return b
+	}})
+	requireCode(t, gate.CodeDeviation, g.do("move_joints", `{"positions":{"shoulder_pan":1.2}}`, new(moved)))
+	require.InDelta(t, left, b.after, 1e-9, "it went on")
 }
 
 // A caller's own cancel stays one.
