@@ -70,8 +70,15 @@ func dynamixelFamily() *family {
 		if second := at(dxl.SecondaryID); second <= dxlLastID {
 			s.second = second
 		}
-		if at(dxl.OperatingMode) != dxl.ModePosition {
+		switch drive := at(dxl.DriveMode); {
+		case at(dxl.OperatingMode) != dxl.ModePosition:
 			s.mode = fmt.Sprintf("its operating mode is %d, which isn't position (%d)", at(dxl.OperatingMode), dxl.ModePosition)
+		case drive&dxl.DriveReverse != 0:
+			s.mode = "its drive mode has it count the other way round (bit 0; direction = -1 in the robot's file says that a joint turns so)"
+		case drive&dxl.DriveSlave != 0:
+			s.mode = "its drive mode has it follow another servo (bit 1)"
+		case drive&dxl.DriveWakes != 0:
+			s.mode = "its drive mode has it power itself at a new goal (bit 3)"
 		}
 		s.currentUnit = dxlModels[s.model].current
 		return s

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/drivers/feetech"
+	"github.com/tau-robot/tau/drivers/feetech/dxl"
 	"github.com/tau-robot/tau/drivers/feetech/emulator"
 	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/robot/hardware"
@@ -58,6 +59,12 @@ func TestOpenRefusesServosThatAreSetUpOtherwise(t *testing.T) {
 			robot.CodeNotCalibrated, []string{"angle limits", "1300", "1250"}, "tilt"},
 		{"another mode", pantilt(), func(t *testing.T, b *bench) { b.register(t, 1, 11, 1) },
 			robot.CodeNotSupported, []string{"operating mode is 1"}, "pan"},
+		{"counts the other way round", pantilt(), func(t *testing.T, b *bench) { b.register(t, 1, 10, dxl.DriveReverse) },
+			robot.CodeNotSupported, []string{"drive mode", "direction = -1"}, "pan"},
+		{"follows another motor", pantilt(), func(t *testing.T, b *bench) { b.register(t, 1, 10, dxl.DriveSlave) },
+			robot.CodeNotSupported, []string{"drive mode", "another servo"}, "pan"},
+		{"a goal switches it on", pantilt(), func(t *testing.T, b *bench) { b.register(t, 1, 10, dxl.DriveWakes|dxl.DriveTimeBased) },
+			robot.CodeNotSupported, []string{"drive mode", "power itself at a new goal"}, "pan"},
 		{"an old firmware", pantilt(), func(t *testing.T, b *bench) { b.register(t, 1, 6, 37) },
 			robot.CodeNotSupported, []string{"firmware 37", "watchdog"}, "pan"},
 		{"powers itself", pantilt(), func(t *testing.T, b *bench) { b.register(t, 2, 60, 1) },

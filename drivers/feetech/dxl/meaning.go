@@ -26,7 +26,9 @@ const (
 // Bits of DriveMode.
 const (
 	DriveReverse   = 1 << 0 // the positive direction is the other way round
+	DriveSlave     = 1 << 1 // the motor follows another servo's (dual joints of the XM540, XH540)
 	DriveTimeBased = 1 << 2 // profiles are times
+	DriveWakes     = 1 << 3 // a new goal switches the torque on
 )
 
 const (
