@@ -152,6 +152,15 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Said is the text with its value and limit, without code and place: what a Fault says
+// that has those by themselves.
+func (e *Error) Said() string {
+	if e.Value == nil || e.Limit == nil {
+		return e.Text
+	}
+	return fmt.Sprintf("%s (%s, limit %s)", e.Text, e.Value, e.Limit)
+}
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 

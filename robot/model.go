@@ -2,6 +2,7 @@ package robot
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -51,6 +52,22 @@ type Model struct {
 	// ModelHash is a SHA-256 over the description's hash and a canonical
 	// encoding of limits, groups, tip, home, gripper, allowed pairs and equipment.
 	ModelHash [32]byte
+}
+
+// CheckPlace refuses what says of no configuration of the robot where its joints are, rad
+// or m: another number of positions than there are active joints, or an infinite one. NaN
+// says nothing of a joint.
+func (m *Model) CheckPlace(q []float64) error {
+	names := m.JointNames()
+	if len(q) != len(names) {
+		return Errf(CodeInvalidArgument, "at", "%d positions for %d joints", len(q), len(names))
+	}
+	for i, v := range q {
+		if math.IsInf(v, 0) {
+			return &Error{Code: CodeInvalidArgument, Where: names[i], Text: "the place isn't finite", Value: &Quantity{Value: v}}
+		}
+	}
+	return nil
 }
 
 // IsAllowed reports whether contact between links a and b is not a collision.

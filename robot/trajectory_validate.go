@@ -55,6 +55,19 @@ func (l JointLimits) Validate(joint string) error {
 	return nil
 }
 
+// Tighter returns what both of two limits allow of position, velocity, acceleration and
+// jerk; the rest is l's.
+func (l JointLimits) Tighter(o JointLimits) JointLimits {
+	if o.Bounded {
+		if !l.Bounded {
+			l.Bounded, l.Lower, l.Upper = true, o.Lower, o.Upper
+		}
+		l.Lower, l.Upper = math.Max(l.Lower, o.Lower), math.Min(l.Upper, o.Upper)
+	}
+	l.Velocity, l.Acceleration, l.Jerk = math.Min(l.Velocity, o.Velocity), math.Min(l.Acceleration, o.Acceleration), math.Min(l.Jerk, o.Jerk)
+	return l
+}
+
 // Scaled returns the limits with velocity, acceleration and jerk multiplied by
 // scale; positions and effort stay.
 func (l JointLimits) Scaled(scale float64) JointLimits {

@@ -344,17 +344,10 @@ func (r *Robot) latch(err *robot.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.fault == nil {
-		r.fault = &robot.Fault{Code: err.Code, Where: err.Where, Text: describe(err), Since: r.opts.Now()}
+		r.fault = &robot.Fault{Code: err.Code, Where: err.Where, Text: err.Said(), Since: r.opts.Now()}
 	}
 	// A fault stops the robot as a stop does, and nothing could be set until it is reset.
 	r.switchOff(onStop)
-}
-
-func describe(e *robot.Error) string {
-	if e.Value == nil || e.Limit == nil {
-		return e.Text
-	}
-	return fmt.Sprintf("%s (%s, limit %s)", e.Text, e.Value, e.Limit)
 }
 
 // target sets the setpoint for the end of the step that comes.

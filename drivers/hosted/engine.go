@@ -138,7 +138,7 @@ func newEngine(o Options) (*Engine, error) {
 	for i := range e.joints {
 		h := &o.Hardware.Joints[i]
 		j := &e.joints[i]
-		*j = joint{name: h.Name, unit: o.Model.Joints[o.Model.Active[i]].Type.Unit(), limits: tighter(limits[i], o.Model.Limits[i]), open: !e.traits.Measured[i], smallest: resolution(h)}
+		*j = joint{name: h.Name, unit: o.Model.Joints[o.Model.Active[i]].Type.Unit(), limits: limits[i].Tighter(o.Model.Limits[i]), open: !e.traits.Measured[i], smallest: resolution(h)}
 		if err := j.limits.Validate(h.Name); err != nil {
 			return nil, err
 		}
@@ -191,18 +191,6 @@ func resolution(h *hardware.Joint) float64 {
 		return math.Abs((last.Position - first.Position) / (last.Counts - first.Counts))
 	}
 	return 0
-}
-
-// tighter is what both of two limits allow.
-func tighter(a, b robot.JointLimits) robot.JointLimits {
-	if b.Bounded {
-		if !a.Bounded {
-			a.Bounded, a.Lower, a.Upper = true, b.Lower, b.Upper
-		}
-		a.Lower, a.Upper = math.Max(a.Lower, b.Lower), math.Min(a.Upper, b.Upper)
-	}
-	a.Velocity, a.Acceleration, a.Jerk = math.Min(a.Velocity, b.Velocity), math.Min(a.Acceleration, b.Acceleration), math.Min(a.Jerk, b.Jerk)
-	return a
 }
 
 // describe makes what Info says.

@@ -1,7 +1,6 @@
 package hosted
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -32,17 +31,9 @@ func (e *Engine) remember(err *robot.Error) bool {
 	if len(e.faults) == maxFaults {
 		return false
 	}
-	e.faults = append(e.faults, robot.Fault{Code: err.Code, Where: err.Where, Text: said(err), Since: e.opts.Now()})
+	e.faults = append(e.faults, robot.Fault{Code: err.Code, Where: err.Where, Text: err.Said(), Since: e.opts.Now()})
 	e.opts.Log.Warn("a fault is latched", "device", e.traits.Device, "error", err)
 	return true
-}
-
-// said is an error's text with its numbers.
-func said(e *robot.Error) string {
-	if e.Value == nil || e.Limit == nil {
-		return e.Text
-	}
-	return fmt.Sprintf("%s (%s, limit %s)", e.Text, e.Value, e.Limit)
 }
 
 // knows reports whether a complaint of the hardware's is latched, or there is no room for

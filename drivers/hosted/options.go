@@ -2,7 +2,6 @@ package hosted
 
 import (
 	"log/slog"
-	"math"
 	"time"
 
 	"github.com/tau-robot/tau/robot"
@@ -89,7 +88,7 @@ func (o *Options) check() error {
 		return err
 	}
 	if o.At != nil {
-		if err := checkPlace(o.Model, o.At); err != nil {
+		if err := o.Model.CheckPlace(o.At); err != nil {
 			return err
 		}
 	}
@@ -134,17 +133,3 @@ func (t *Traits) reading() time.Duration { return time.Duration(t.ReadEvery) * t
 
 // patience is how long an exchange may take before the Body is taken to hang.
 func (t *Traits) patience() time.Duration { return max(leastPatience, patienceFactor*t.Exchange) }
-
-// checkPlace refuses what is no configuration of the robot; NaN says nothing of a joint.
-func checkPlace(m *robot.Model, at []float64) error {
-	names := m.JointNames()
-	if len(at) != len(names) {
-		return robot.Errf(robot.CodeInvalidArgument, "at", "%d positions for %d joints", len(at), len(names))
-	}
-	for i, q := range at {
-		if math.IsInf(q, 0) {
-			return &robot.Error{Code: robot.CodeInvalidArgument, Where: names[i], Text: "the place isn't finite", Value: &robot.Quantity{Value: q}}
-		}
-	}
-	return nil
-}

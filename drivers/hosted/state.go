@@ -161,7 +161,7 @@ func (e *Engine) unreferenced() int {
 // setpoint. It is refused while the joints have power (BUSY: then the setpoint is known),
 // and for places outside of the limits. It never waits for the hardware.
 func (e *Engine) Declare(q []float64) error {
-	if err := checkPlace(e.opts.Model, q); err != nil {
+	if err := e.opts.Model.CheckPlace(q); err != nil {
 		return err
 	}
 	e.mu.Lock()

@@ -1,7 +1,6 @@
 package mcu
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/tau-robot/tau/drivers/mcu/wire"
@@ -118,16 +117,8 @@ func (r *Robot) latch(err *robot.Error) {
 		}
 	}
 	if len(r.faults) < maxFaults {
-		r.faults = append(r.faults, robot.Fault{Code: err.Code, Where: err.Where, Text: said(err), Since: r.opts.Now()})
+		r.faults = append(r.faults, robot.Fault{Code: err.Code, Where: err.Where, Text: err.Said(), Since: r.opts.Now()})
 	}
-}
-
-// said is an error's text with its numbers.
-func said(e *robot.Error) string {
-	if e.Value == nil || e.Limit == nil {
-		return e.Text
-	}
-	return fmt.Sprintf("%s (%s, limit %s)", e.Text, e.Value, e.Limit)
 }
 
 // voided is what happens to everything that was prepared or runs when the robot isn't

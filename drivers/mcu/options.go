@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"io"
 	"log/slog"
-	"math"
 	"time"
 
 	"github.com/tau-robot/tau/drivers/port"
@@ -102,7 +101,7 @@ func (o *Options) check() error {
 		return robot.Errf(robot.CodeNotSupported, "mcu", "%q has wheels, and this driver moves no base", o.Model.Name)
 	}
 	if o.At != nil {
-		if err := checkPlace(o.Model, o.At); err != nil {
+		if err := o.Model.CheckPlace(o.At); err != nil {
 			return err
 		}
 	}
@@ -140,20 +139,6 @@ func serial(o port.Options) func(context.Context) (Port, error) {
 		}
 		return p, nil
 	}
-}
-
-// checkPlace refuses what is no configuration of the robot; NaN says nothing of a joint.
-func checkPlace(m *robot.Model, at []float64) error {
-	names := m.JointNames()
-	if len(at) != len(names) {
-		return robot.Errf(robot.CodeInvalidArgument, "at", "%d positions for %d joints", len(at), len(names))
-	}
-	for i, q := range at {
-		if math.IsInf(q, 0) {
-			return &robot.Error{Code: robot.CodeInvalidArgument, Where: names[i], Text: "the place isn't finite", Value: &robot.Quantity{Value: q}}
-		}
-	}
-	return nil
 }
 
 func nonce() uint32 {

@@ -140,17 +140,6 @@ func TestTheBoardIsToldTheTighterLimits(t *testing.T) {
 	require.Equal(t, []float64{2, 20, 200}, []float64{axes[0].limits.Velocity, axes[0].limits.Acceleration, axes[0].limits.Jerk})
 }
 
-// What the model has been tightened to since binds as well.
-func TestTheModelsOwnLimitsBindToo(t *testing.T) {
-	a := robot.JointLimits{Bounded: true, Lower: -1, Upper: 1, Velocity: 2, Acceleration: 3, Jerk: 40}
-	b := robot.JointLimits{Bounded: true, Lower: -2, Upper: 0.5, Velocity: 1, Acceleration: 4, Jerk: 30}
-	want := robot.JointLimits{Bounded: true, Lower: -1, Upper: 0.5, Velocity: 1, Acceleration: 3, Jerk: 30}
-	require.Equal(t, want, tighter(a, b))
-	require.Equal(t, want, tighter(b, a))
-	a.Bounded, b.Bounded = false, false
-	require.False(t, tighter(a, b).Bounded)
-}
-
 // A search has to come to rest within the joint's limits.
 func TestASwitchNeedsRoomBehindIt(t *testing.T) {
 	a := axis{

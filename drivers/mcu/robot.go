@@ -299,7 +299,7 @@ func (r *Robot) unknown(i int) bool {
 // restarts or torque_on takes it as the setpoint. It is refused while the joints have
 // power (BUSY: then the setpoint is known), and for places outside of the limits.
 func (r *Robot) Declare(q []float64) error {
-	if err := checkPlace(r.opts.Model, q); err != nil {
+	if err := r.opts.Model.CheckPlace(q); err != nil {
 		return err
 	}
 	r.mu.Lock()

@@ -31,7 +31,7 @@ func newAxes(m *robot.Model, f *hardware.File) ([]axis, error) {
 		a := &out[i]
 		a.hw, a.unit = &f.Joints[i], m.Joints[m.Active[i]].Type.Unit()
 		a.on = stream.Axis{Name: a.hw.Name, Unit: a.unit, Joint: i, Zero: a.hw.Zero, Scale: a.hw.Direction * a.hw.Scale}
-		a.limits = tighter(limits[i], m.Limits[i])
+		a.limits = limits[i].Tighter(m.Limits[i])
 		if err := a.limits.Validate(a.hw.Name); err != nil {
 			return nil, err
 		}
@@ -59,18 +59,6 @@ func newAxes(m *robot.Model, f *hardware.File) ([]axis, error) {
 		}
 	}
 	return out, nil
-}
-
-// tighter is what both of two limits allow.
-func tighter(a, b robot.JointLimits) robot.JointLimits {
-	if b.Bounded {
-		if !a.Bounded {
-			a.Bounded, a.Lower, a.Upper = true, b.Lower, b.Upper
-		}
-		a.Lower, a.Upper = math.Max(a.Lower, b.Lower), math.Min(a.Upper, b.Upper)
-	}
-	a.Velocity, a.Acceleration, a.Jerk = math.Min(a.Velocity, b.Velocity), math.Min(a.Acceleration, b.Acceleration), math.Min(a.Jerk, b.Jerk)
-	return a
 }
 
 // wire returns a position on the wire, rounded to the nearest.
