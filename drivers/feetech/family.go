@@ -70,7 +70,7 @@ type setting struct {
 	value int64
 }
 
-// bytes returns the values of registers that lie side by side, and where they begin.
+// bytesOf returns the values of registers that lie side by side, and where they begin.
 func bytesOf(settings []setting) (addr uint16, data []byte, err error) {
 	for _, v := range settings {
 		if data, err = v.reg.Append(data, v.value); err != nil {

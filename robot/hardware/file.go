@@ -137,7 +137,7 @@ type File struct {
 	Chips   []Chip
 }
 
-// Units returns a position in the channel's unit, µs or steps.
+// Units returns a position, rad or m, in the channel's unit: µs, steps or ticks.
 func (j *Joint) Units(q float64) float64 { return j.Zero + j.Direction*j.Scale*q }
 
 // Position returns the position, rad or m, of a value in the channel's unit.

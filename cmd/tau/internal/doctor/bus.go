@@ -115,10 +115,11 @@ func onOff(on bool) string {
 }
 
 const (
-	// low and high are how far a supply may be from what the servos are for before it is said,
-	// where no file bounds it: every servo that is known here wants more than 4.5 V.
-	lowVoltage = 4.5 // V
-	hot        = 60  // °C
+	// lowVoltage is below which a supply is too low where no file bounds it, V: every servo
+	// that is known here wants more.
+	lowVoltage = 4.5
+	// hot is from where on it is said, °C: as they come, servos protect themselves at 70.
+	hot = 60
 )
 
 // checkServo says what is wrong with one servo.

@@ -9,9 +9,10 @@ import (
 	"github.com/tau-robot/tau/sim"
 )
 
+// Of the servos' encoders, in ticks.
 const (
-	ticksPerRad = 4096 / (2 * math.Pi) // of the servos' encoders
-	middle      = 2048                 // ticks
+	ticksPerRad = hardware.TicksPerRadian
+	middle      = hardware.TicksPerTurn / 2
 )
 
 // mount is how a servo sits on its joint: its shaft, rad from its encoder's middle, is at
