@@ -89,7 +89,7 @@ func feetechFamily() *family {
 	}
 	f.modelName = func(n uint16) (string, bool) {
 		switch n {
-		case 777:
+		case sts.ModelSTS3215:
 			return "STS3215", true
 		case 2825:
 			return "STS3250", true

@@ -161,6 +161,13 @@ feedback = "encoder"
 	require.ErrorContains(t, err, "tick per m")
 }
 
+// What the file may say and what calibrating may write is the same number.
+func TestTheLargestOffset(t *testing.T) {
+	require.Equal(t, 2047, hardware.MaxOffset(hardware.DriverFeetech), "a sign and 11 bits")
+	require.Equal(t, 1024, hardware.MaxOffset(hardware.DriverDynamixel), "a quarter of a turn")
+	require.Zero(t, hardware.MaxOffset(hardware.DriverMCU))
+}
+
 func TestWhoseFileItIs(t *testing.T) {
 	for data, want := range map[string]string{
 		`driver = "feetech"`:            "feetech",

@@ -166,5 +166,9 @@ func find(keys []key, name string) drivers {
 	return keys[i].of
 }
 
+// MaxOffset is the largest homing offset, either way, of the servos of a driver, ticks; 0
+// of a driver whose servos have none.
+func MaxOffset(driver string) int { return int(driverOf(driver).maxOffset) }
+
 // Bauds are the speeds that a file of a driver may name, bit/s, the default one first.
 func Bauds(driver string) []int { return slices.Clone(driverOf(driver).bauds) }

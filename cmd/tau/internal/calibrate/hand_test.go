@@ -112,7 +112,7 @@ func (h *hand) take(o Out) {
 		case DoOffsets:
 			for i := range o.Offsets {
 				w := &o.Offsets[i]
-				require.LessOrEqual(h.t, abs(w.Ticks), h.s.maxOffset())
+				require.LessOrEqual(h.t, abs(w.Ticks), hardware.MaxOffset(h.s.o.Driver))
 				h.offset[slices.Index(h.s.ids, w.ID)] = w.Ticks
 				w.Read = w.Ticks
 				h.wrote = append(h.wrote, *w)

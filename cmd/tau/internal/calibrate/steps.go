@@ -21,14 +21,6 @@ const (
 	maxSilent = 20
 )
 
-// maxOffset is the largest offset that a driver's servos take.
-func (s *Session) maxOffset() int {
-	if s.o.Driver == hardware.DriverDynamixel {
-		return 1024
-	}
-	return 2047
-}
-
 // toPose asks for the pose.
 func (s *Session) toPose(say string) Out {
 	s.stage, s.settle = pose, false
@@ -190,7 +182,7 @@ func (s *Session) posed() Out {
 // offset is the homing offset with which a servo that reads ticks now would read the middle,
 // or as near to it as its register allows.
 func (s *Session) offset(i, ticks int) int {
-	most := s.maxOffset()
+	most := hardware.MaxOffset(s.o.Driver)
 	return min(max(wrap(ticks+s.found[i].Offset)-middle, -most), most)
 }
 
