@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tau-robot/tau/drivers/port"
@@ -112,21 +113,20 @@ func Examine(ctx context.Context, o Options) []Finding {
 	return out
 }
 
-// about are the checks of a port by what is known of it.
+// about are the checks of a port by what is known of it; of one that isn't listed that is
+// its name.
 func about(o Options) (out []Finding) {
-	ms, timed := o.Machine.Latency(o.Port)
-	out = append(out, checkLatency(o.Port, ms, timed)...)
-	ports, err := o.Machine.Ports()
-	if err != nil {
-		return out
-	}
-	for _, p := range ports {
-		if p.Path == o.Port || p.ByID == o.Port {
-			out = append(out, checkBoard(p)...)
-			if p.USB() {
-				out = append(out, checkModemManager(p, o.Machine)...)
-			}
+	p := port.Info{Path: o.Port}
+	if ports, err := o.Machine.Ports(); err == nil {
+		if i := slices.IndexFunc(ports, func(p port.Info) bool { return p.Path == o.Port || p.ByID == o.Port }); i >= 0 {
+			p = ports[i]
 		}
+	}
+	// By the device's own name: what is to be done is spelled with it, and not with a link's.
+	ms, timed := o.Machine.Latency(p.Path)
+	out = append(checkLatency(p.Path, ms, timed), checkBoard(p)...)
+	if p.USB() {
+		out = append(out, checkModemManager(p, o.Machine)...)
 	}
 	return out
 }

@@ -125,6 +125,9 @@ func TestWhatIsSlowOrInTheWayOfAPort(t *testing.T) {
 	require.Contains(t, texts(got), "problem latency: the USB adapter of /dev/ttyUSB0 keeps each answer for up to 16 ms")
 	require.Contains(t, texts(got), "/sys/bus/usb-serial/devices/ttyUSB0/latency_timer")
 	require.False(t, Healthy(got))
+	m.devices["/dev/serial/by-id/x"] = fine
+	got = Examine(t.Context(), Options{Port: "/dev/serial/by-id/x", Machine: m, Now: noon})
+	require.Contains(t, texts(got), "/sys/bus/usb-serial/devices/ttyUSB0/latency_timer", "a link has no timer")
 	m.latency[usb] = 1
 	require.NotContains(t, texts(Examine(t.Context(), Options{Port: usb, Machine: m, Now: noon})), "latency")
 
