@@ -63,6 +63,9 @@ const (
 	look = 200 * time.Microsecond
 	// bitsPerByte: a start bit, eight of data, a stop bit.
 	bitsPerByte = 10
+	// mostLooks bounds how often the line is read without waiting: one that never stops is
+	// no line of servos.
+	mostLooks = 16
 	// room is for several of the longest packets.
 	room = 4096
 )
@@ -109,6 +112,7 @@ type Bus struct {
 	missed      bool // an answer to a try of this exchange may still come
 	hurt        bool // something damaged came since the instruction
 	heard       bool // anything came since then, our echo apart
+	overdue     int  // looks behind a deadline since then
 
 	count   Counters
 	silent  [256]*robot.Error // of reads; made once each

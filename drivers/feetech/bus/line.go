@@ -42,7 +42,7 @@ func (b *Bus) send(i Instruction, answered bool) error {
 		return b.gone(err)
 	}
 	b.count.Sent++
-	b.hurt, b.heard, b.echoing = false, false, b.echo != NoEcho
+	b.hurt, b.heard, b.overdue, b.echoing = false, false, 0, b.echo != NoEcho
 	return nil
 }
 
@@ -50,7 +50,7 @@ func (b *Bus) send(i Instruction, answered bool) error {
 // failed to come so lately that it may still do.
 func (b *Bus) drain(settle bool) error {
 	b.stray(b.w - b.r)
-	b.r, b.w = 0, 0
+	b.r, b.w, b.overdue = 0, 0, 0
 	for settle && !b.quiet.IsZero() {
 		n, err := b.read(b.in, b.quiet)
 		b.stray(n)
@@ -60,9 +60,8 @@ func (b *Bus) drain(settle bool) error {
 			return err
 		}
 	}
-	// A line that never stops is no line of servos: what is too much is left to the
-	// exchange, which takes nothing that doesn't fit it.
-	for range 16 {
+	// What is too much is left to the exchange, which takes nothing that doesn't fit it.
+	for range mostLooks {
 		n, err := b.look(b.in)
 		b.stray(n)
 		if err != nil || n == 0 {
@@ -97,7 +96,8 @@ func (b *Bus) read(p []byte, deadline time.Time) (int, error) {
 			return n, err
 		}
 	}
-	if b.arrived != nil {
+	if b.arrived != nil && b.overdue < mostLooks {
+		b.overdue++
 		if n, err := b.look(p); n > 0 || err != nil {
 			return n, err
 		}
