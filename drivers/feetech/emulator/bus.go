@@ -37,7 +37,8 @@ const (
 	// pingSlot is how far apart servos answer a ping to all, by ID (the maker's
 	// description of protocol 2.0; Feetech's servos spread out as well).
 	pingSlot = 3 * time.Millisecond
-	// ears bounds what a servo keeps of a packet that doesn't end.
+	// earSize bounds what a servo keeps of a packet that doesn't end, and the trace of what
+	// is none.
 	earSize = 2048
 	// fifo is what the host's adapter keeps for a reader that doesn't come.
 	fifo = 4096
@@ -265,7 +266,7 @@ func (b *Bus) fromHost(f frame, heard byte, clash, lost bool) {
 		return
 	}
 	b.run = append(b.run, heard)
-	goesOn := b.wire.follows(f)
+	goesOn := b.wire.follows(f) && len(b.run) < earSize
 	for _, e := range b.listening() {
 		switch {
 		case e.baud == f.baud:
@@ -329,7 +330,7 @@ func (b *Bus) hear(e *ear, c byte, at time.Duration) {
 func (b *Bus) traceHost(at time.Duration) {
 	for len(b.sent) > 0 {
 		i, n, err := b.told.ParseInstruction(b.sent)
-		if errors.Is(err, bus.ErrMore) {
+		if errors.Is(err, bus.ErrMore) && (n == 0 || len(b.sent) < earSize) {
 			return // what stands before a packet goes with it
 		}
 		p := b.meant
