@@ -188,7 +188,7 @@ func (c *Calibrator) SetID(ctx context.Context, from, to int) error {
 		return err
 	}
 	if err := c.unlock(ids[0]); err != nil {
-		return err
+		return errors.Join(err, c.lock(ids[0])) // it may be open all the same
 	}
 	_, err = c.bus.Write(ids[0], c.fam.id.Addr, []byte{ids[1]})
 	if err != nil && !unsure(err) {
@@ -239,7 +239,7 @@ func (c *Calibrator) keep(id int, s setting) error {
 		return err
 	}
 	if err := c.unlock(ids[0]); err != nil {
-		return err
+		return errors.Join(err, c.lock(ids[0])) // it may be open all the same
 	}
 	return errors.Join(c.set(ids[0], s), c.lock(ids[0]))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tau-robot/tau/drivers/feetech"
 	"github.com/tau-robot/tau/drivers/feetech/bus"
 	"github.com/tau-robot/tau/drivers/feetech/emulator"
+	"github.com/tau-robot/tau/drivers/feetech/sts"
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -32,6 +33,44 @@ func (b *bench) calibrator(t testing.TB, ids ...int) *feetech.Calibrator {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
+}
+
+// What opens a servo's memory is answered by its lock, also where nobody heard that it was
+// opened.
+func TestAMemoryIsNotLeftOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := so101().bench(t)
+		c := b.calibrator(t, 1, 2, 3, 4, 5, 6)
+		lock := sts.Lock.Addr
+		opened, deaf := false, false
+		b.on.Store(&hooks{
+			before: func(i bus.Instruction) {
+				if i.Op == bus.Write && i.Addr == lock {
+					opened = i.Data[0] == 0
+				}
+				deaf = opened && i.Op == bus.Read
+			},
+			after: func(came []byte) []byte {
+				if deaf {
+					return nil
+				}
+				return came
+			},
+		})
+		for name, do := range map[string]func() error{
+			"an offset": func() error { return c.SetOffset(1, 5) },
+			"an ID":     func() error { return c.SetID(context.Background(), 1, 9) },
+		} {
+			err := do()
+			require.ErrorContains(t, err, "servo 1", name)
+			v, err := b.line.Register(1, int(lock))
+			require.NoError(t, err)
+			require.Equal(t, uint32(1), v, "%s: its memory is left open", name)
+		}
+		id, err := b.line.Register(1, int(sts.ID.Addr))
+		require.NoError(t, err)
+		require.Equal(t, uint32(1), id)
+	})
 }
 
 // A scan finds who is there, at whatever speed, and changes nothing.
