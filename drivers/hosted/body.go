@@ -35,8 +35,9 @@ type Body interface {
 	Confirm(ctx context.Context, q []float64) (robot.Tri, error)
 	// PowerOn makes each joint hold at q, which for a measured joint is where it was just
 	// measured: the setpoint is with the device, and read back where that is possible,
-	// before its torque is on. It stops at the first device that fails, and the error
-	// names it; those before it may have power, which the next Read says.
+	// before its torque is on. One that has torque and holds q keeps both, wherever its load
+	// has it. It stops at the first device that fails, and the error names it, and as soon as
+	// Stopped says so of ctx; those before it may have power, which the next Read says.
 	PowerOn(ctx context.Context, q []float64) error
 	// PowerOff takes the torque of every joint away: each is tried whatever the others
 	// do, and the errors are joined.
@@ -63,6 +64,9 @@ type Joint struct {
 	Setpoint float64
 	// Err says why nothing is known of the joint: Position is then NaN.
 	Err error
+	// Lost says why it isn't known where the joint is although it answers, and what is to be
+	// done: Position is then NaN, and Powered counts.
+	Lost error
 }
 
 // Sample is what one Read found.

@@ -20,7 +20,8 @@ func refused(err error) (robot.Outcome, error) {
 // begins: half a switching is no state to leave an arm in. TorqueOn reads where the joints
 // are and powers them there: a measured joint where it is measured, one that nothing
 // measures at its setpoint of this power-up, or where a person has said that it is. If a
-// joint can't be powered the others lose their torque again, if none had it before. What
+// joint can't be powered, or a stop comes meanwhile, the others lose their torque again, if
+// none had it before. What
 // the hardware was told and didn't do is a fault. EStopReset takes away what is latched
 // here and in the devices, and leaves the robot disabled. SetActuator sets one of
 // Model.Actuators, with torque or without.

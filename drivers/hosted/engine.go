@@ -59,6 +59,7 @@ type Engine struct {
 	heardAt  []time.Time // by joint, of its last answer
 	misses   []int       // reads in a row that found nothing of a joint
 	missed   []error     // why
+	lost     []bool      // by joint: it answers, and says nothing of where it is
 	astray   []int       // reads in a row that found another setpoint in it
 	theirs   []float64   // the setpoint that they found
 	powered  []bool
@@ -128,7 +129,7 @@ func newEngine(o Options) (*Engine, error) {
 		stale:   max(StaleAfter, 4*o.Traits.reading()),
 		closing: make(chan struct{}), kept: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1), changed: make(chan struct{}),
 		next: make([]float64, n), speeds: make([]float64, n),
-		heardAt: make([]time.Time, n), misses: make([]int, n), missed: make([]error, n), astray: make([]int, n), theirs: make([]float64, n),
+		heardAt: make([]time.Time, n), misses: make([]int, n), missed: make([]error, n), lost: make([]bool, n), astray: make([]int, n), theirs: make([]float64, n),
 		powered: make([]bool, n), told: make([]bool, n),
 		values: make([]float64, len(o.Model.Actuators)), gauges: make([]float64, len(o.Model.Actuators)), offs: make([]bool, len(o.Model.Actuators)),
 	}

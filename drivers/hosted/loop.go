@@ -13,7 +13,7 @@ import (
 func (e *Engine) greet(again bool) error {
 	e.mu.Lock()
 	for i := range e.joints {
-		e.misses[i], e.missed[i], e.astray[i] = 0, nil, 0
+		e.misses[i], e.missed[i], e.lost[i], e.astray[i] = 0, nil, false, 0
 	}
 	for i, a := range e.opts.Model.Actuators {
 		e.offs[i] = e.offs[i] || !again || a.OnLost == "off"

@@ -1,6 +1,7 @@
 package hosted
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -33,9 +34,9 @@ func (e *Engine) powerOff() (told, found error) {
 	for i := range e.joints {
 		name := e.joints[i].name
 		switch {
-		case e.misses[i] > 0 && found == nil:
+		case !e.heard(i) && found == nil:
 			found = robot.Errf(robot.CodeStaleState, name, "%s doesn't say whether it has torque: %w", name, e.missed[i])
-		case e.misses[i] == 0 && e.powered[i]:
+		case e.heard(i) && e.powered[i]:
 			return told, robot.Errf(robot.CodeUnknownOutcome, name, "%s still has torque", name)
 		}
 	}
@@ -72,14 +73,14 @@ func (e *Engine) powerOn(j *job, c *robot.Command) error {
 	if err := e.stoppedBefore(j, c); err != nil {
 		return err
 	}
-	ctx := e.context()
+	ctx := context.WithValue(e.context(), stopKey{}, func() bool { return e.stoppedSince(c.Epoch) })
 	e.guard.begin(e.traits.patience() + switchPatience)
 	err = e.called("switching torque on", e.opts.Body.PowerOn(ctx, q))
 	if e.broken != nil {
 		return err
 	}
 	if err == nil {
-		err = e.holds(q)
+		err = e.holds(q, c)
 	}
 	if err != nil && e.broken == nil && !before {
 		// As it was before: without torque, and not half an arm with it.
@@ -87,6 +88,24 @@ func (e *Engine) powerOn(j *job, c *robot.Command) error {
 		err = errors.Join(append([]error{err}, told, found)...)
 	}
 	return err
+}
+
+// stopKey is where the context of PowerOn says whether a stop has come.
+type stopKey struct{}
+
+// Stopped reports whether a stop has come since the call of PowerOn began that ctx was handed
+// to. A Body that powers one joint after another asks between two of them, powers no more
+// once it is so, and returns STOPPED.
+func Stopped(ctx context.Context) bool {
+	stopped, ok := ctx.Value(stopKey{}).(func() bool)
+	return ok && stopped()
+}
+
+// stoppedSince reports whether a stop has come since an epoch.
+func (e *Engine) stoppedSince(epoch uint64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.epoch != epoch
 }
 
 // look reads until each joint has answered, a few times at most.
@@ -136,8 +155,9 @@ func (e *Engine) places() (q []float64, already bool, err error) {
 	return q, already, nil
 }
 
-// holds looks whether each joint has torque where it was to be held, and takes them into use.
-func (e *Engine) holds(q []float64) error {
+// holds looks whether each joint has torque where it was to be held, and takes them into use,
+// unless a stop came meanwhile: that wins.
+func (e *Engine) holds(q []float64, c *robot.Command) error {
 	if err := e.look(); err != nil {
 		return err
 	}
@@ -155,12 +175,16 @@ func (e *Engine) holds(q []float64) error {
 	for i := range e.joints {
 		e.cur.set[i], e.told[i], e.astray[i] = q[i], true, 0
 	}
-	if !e.estopped && len(e.faults) == 0 {
+	stopped := e.run != nil && e.run.stop
+	if !stopped && !e.estopped && len(e.faults) == 0 {
 		e.armed = true
 	}
 	e.recent.forget()
 	e.recent.add(time.Now(), q)
 	e.refresh()
 	e.broadcast()
+	if stopped {
+		return robot.Errf(robot.CodeStopped, c.ID, "a stop came while torque was switched on")
+	}
 	return nil
 }

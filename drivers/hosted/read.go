@@ -58,8 +58,12 @@ func (e *Engine) read() {
 // missing counts a read that found nothing of a joint; Engine.mu is held.
 func (e *Engine) missing(i int, err error) {
 	e.misses[i]++
-	e.missed[i] = err
+	e.missed[i], e.lost[i] = err, false
 }
+
+// heard reports whether the last read found anything of a joint, if only whether it has
+// torque; Engine.mu is held.
+func (e *Engine) heard(i int) bool { return e.misses[i] == 0 || e.lost[i] }
 
 // publish takes over what a read found; Engine.mu is held. Of a joint that didn't answer
 // what was known stays, with the time at which it was.
@@ -72,11 +76,15 @@ func (e *Engine) publish(s *Sample) {
 		case from.Err != nil:
 			e.missing(i, from.Err)
 			continue
+		case from.Lost != nil:
+			e.missing(i, from.Lost)
+			e.lost[i], e.powered[i] = true, from.Powered
+			continue
 		case !j.open && (math.IsNaN(from.Position) || math.IsInf(from.Position, 0)):
 			e.missing(i, robot.Errf(robot.CodeInternal, j.name, "the hardware says %g of its position", from.Position))
 			continue
 		}
-		e.misses[i], e.missed[i], e.heardAt[i] = 0, nil, s.At
+		e.misses[i], e.missed[i], e.lost[i], e.heardAt[i] = 0, nil, false, s.At
 		e.powered[i] = from.Powered
 		if !j.open {
 			row[i], e.cur.pos[i], e.cur.eff[i] = from.Position, from.Position, from.Effort
@@ -155,7 +163,7 @@ func (e *Engine) judge(s *Sample, ok bool) {
 		switch {
 		case e.misses[i] >= SilentReads && active:
 			e.fail(e.silence(i))
-		case e.misses[i] == 0 && !e.powered[i] && (e.armed || active && !x.halted):
+		case e.heard(i) && !e.powered[i] && (e.armed || active && !x.halted):
 			e.fail(robot.Errf(robot.CodeNotEnabled, j.name, "%s lost its torque by itself", j.name))
 			e.halt() // a setpoint might give it power where it isn't any more
 		case e.astray[i] >= SilentReads && (e.armed || active && !x.halted):

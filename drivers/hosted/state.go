@@ -11,7 +11,8 @@ import (
 
 // State returns the last measurement that the loop has published, and never touches the
 // hardware. One that is older than StaleAfter is waited for once more, for as long; then
-// it is STALE_STATE, as is one of a joint that hasn't answered SilentReads reads in a row.
+// it is STALE_STATE, as is one of a joint that hasn't said where it is in SilentReads reads in
+// a row.
 // MeasuredAt is when the joint answered whose answer is the oldest. Velocities are the
 // hardware's own where it measures them, else the slope of the last positions.
 func (e *Engine) State(ctx context.Context) (robot.State, error) {
@@ -67,8 +68,12 @@ func (e *Engine) silent() int {
 	return slices.IndexFunc(e.misses, func(n int) bool { return n >= SilentReads })
 }
 
-// silence is what is said of a joint that doesn't answer; Engine.mu is held.
+// silence is what is said of a joint that doesn't answer, or not where it is; Engine.mu is
+// held.
 func (e *Engine) silence(i int) *robot.Error {
+	if e.lost[i] {
+		return robot.Errf(robot.CodeStaleState, e.joints[i].name, "it isn't known where %s is (%w)", e.joints[i].name, e.missed[i])
+	}
 	return robot.Errf(robot.CodeStaleState, e.joints[i].name, "nothing is known of %s: it hasn't answered the last %d reads (%w)", e.joints[i].name, e.misses[i], e.missed[i])
 }
 

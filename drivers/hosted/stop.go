@@ -89,7 +89,18 @@ func (e *Engine) Stop(ctx context.Context, kind robot.StopKind) robot.StopVerdic
 	e.mu.Unlock()
 	signal(e.wake)
 	e.verdict(ctx, &v, s, run, x, from)
+	if kind == robot.StopEmergency && e.keptPower() {
+		v.Text = strings.TrimPrefix(v.Text+"; the power couldn't be taken away: joints may still have torque", "; ")
+	}
 	return v
+}
+
+// keptPower reports whether joints have torque that an e-stop was to take away, and has given
+// it up.
+func (e *Engine) keptPower() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.opts.Hardware.EStopPowersOff && e.ready && !e.cut && e.cur.powered
 }
 
 // claimless is a verdict's text of a robot of whose rest nothing is known.
