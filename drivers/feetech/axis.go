@@ -91,6 +91,9 @@ func (a *axis) ticks(q float64) (int, error) {
 	return int(math.Max(float64(a.low), math.Min(float64(a.high), math.Round(u)))), nil
 }
 
+// byHand is how a joint gets back to where it is known.
+const byHand = "turn it back by hand (where it has torque, support the arm and switch the servos' supply off first)"
+
 // rounding is what of a tick arithmetic may make of a position at a limit.
 const rounding = 1e-6
 
@@ -107,10 +110,10 @@ func (a *axis) within(ticks int, followed float64) error {
 	switch {
 	case followed != at, beyond > margin && across < beyond, ticks < 0, ticks >= Turn:
 		return robot.LimitErr(robot.CodeNotCalibrated, a.hw.Name, at, limit, "tick",
-			"the joint has crossed the seam of its encoder, so that where it is isn't known: turn it back by hand; if it is where it belongs, "+again)
+			"the joint has crossed the seam of its encoder (from 4095 to 0), so that where it is isn't known: "+byHand+"; if it is where it belongs, "+again)
 	case beyond > margin:
 		return robot.LimitErr(robot.CodeNotCalibrated, a.hw.Name, at, limit, "tick",
-			"the joint is outside of the range that was calibrated: move it back by hand, or "+again)
+			"the joint is outside of the range that was calibrated: "+byHand+", or "+again)
 	}
 	return nil
 }

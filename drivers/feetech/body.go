@@ -50,6 +50,12 @@ type servo struct {
 	watch watch
 	// told: it had torque when it was read last, and hasn't been told to let go since.
 	told bool
+	// unsaid is how many times in a row it has answered, and said nothing of its torque and
+	// its complaints; why is the last reason.
+	unsaid int
+	why    error
+	// strange: it had torque when the link came up, and settings that aren't PowerOn's.
+	strange bool
 }
 
 const (

@@ -21,7 +21,8 @@ const (
 // Feetech's servos forget an overload when their torque is set to what it is; one with
 // power is first given the place where it is for a goal. Dynamixel forget by a reboot
 // alone, which costs them their torque: so only those are rebooted whose error has taken
-// it already. A bus watchdog that has bitten is switched off.
+// it already. A bus watchdog that has bitten is wound up anew. A servo that something else
+// has given its torque gets the settings of this driver, with the goal that it has.
 func (b *body) Clear(ctx context.Context) error {
 	b.slowIn = 0
 	var errs []error
@@ -30,6 +31,9 @@ func (b *body) Clear(ctx context.Context) error {
 		again, err := b.clear(i)
 		if again {
 			rebooted = append(rebooted, i)
+		}
+		if err == nil && !again && b.servos[i].strange {
+			err = b.adopt(i)
 		}
 		errs = append(errs, err)
 	}
@@ -74,7 +78,11 @@ func (b *body) clear(i int) (rebooted bool, err error) {
 	}
 	m := v.last
 	if m.complaints&hostQuiet != 0 {
-		if err := b.set(i, []setting{{b.fam.watchdog, 0}}); err != nil {
+		err := b.set(i, []setting{{b.fam.watchdog, 0}})
+		if err == nil && m.powered {
+			err = b.watch(i) // torque_on has nothing to say to one that has its torque
+		}
+		if err != nil {
 			return false, err
 		}
 		m.complaints &^= hostQuiet

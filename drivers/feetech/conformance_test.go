@@ -35,6 +35,7 @@ func (b *bench) fixture(t *testing.T) robottest.Fixture {
 		},
 		Observe:   b.observe,
 		Block:     func(j int) { must(t, b.line.Hold(b.id(j), true)) },
+		Intrude:   func() { b.rival(t, 0) },
 		TorqueOff: true,
 	}
 	if b.o.Hardware.EStopPowersOff {

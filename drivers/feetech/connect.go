@@ -96,6 +96,9 @@ func (b *body) greet(ctx context.Context) error {
 		if err := b.axes[i].checkSupply(&b.servos[i].setup, &b.servos[i].last, b.bounds(i)); err != nil {
 			return err
 		}
+		if err := b.inspect(i); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -123,7 +126,7 @@ func (b *body) find(ctx context.Context) error {
 		}
 	}
 	if len(missing) > 0 {
-		return robot.Errf(robot.CodeDisconnected, joints[0], "servo %s (%s) doesn't answer and the others do: its cable, or the one before it in the chain, is out, or it has another ID", strings.Join(missing, ", "), strings.Join(joints, ", "))
+		return robot.Errf(robot.CodeDisconnected, joints[0], "servo %s (%s) doesn't answer and the others do: its cable, or the one before it in the chain, is out, or it is set to another ID or speed", strings.Join(missing, ", "), strings.Join(joints, ", "))
 	}
 	return nil
 }

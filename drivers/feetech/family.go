@@ -129,7 +129,10 @@ const (
 // it stops by itself.
 const watchdogTime = 200 * time.Millisecond
 
-// families returns the family that a file's driver names.
+// watched is the setting that has such a servo stop by itself.
+func (f *family) watched() setting { return setting{f.watchdog, int64(watchdogTime / f.watchdogUnit)} }
+
+// familyOf returns the family that a file's driver names.
 func familyOf(driver string) (*family, bool) {
 	switch driver {
 	case "feetech":

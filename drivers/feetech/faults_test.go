@@ -254,6 +254,8 @@ func TestCase25_AJointThatCrossesTheSeam(t *testing.T) {
 		require.Equal(t, robot.CodeStaleState, robot.CodeOf(err), "%v", err)
 		require.ErrorContains(t, err, "crossed the seam")
 		require.ErrorContains(t, err, name)
+		require.ErrorContains(t, err, "turn it back by hand")
+		require.NotContains(t, err.Error(), "answer", "it answers, and that isn't what is wrong")
 		err = b.tryPower(r)
 		require.ErrorContains(t, err, "crossed the seam", "and what isn't known isn't powered")
 		require.False(t, b.line.Powered(b.id(0)))

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/tau-robot/tau/drivers/feetech/bus"
+	"github.com/tau-robot/tau/drivers/hosted"
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -19,10 +20,14 @@ const (
 
 // PowerOn implements hosted.Body. Of each joint in turn: where it is now is held against
 // q; its goal is set to that, with its torque limit, and read back; only then the torque
-// goes on, which is read back as well.
-func (b *body) PowerOn(_ context.Context, q []float64) error {
+// goes on, which is read back as well. One that has its torque and that goal already is let
+// alone: under its load it may stand some way off.
+func (b *body) PowerOn(ctx context.Context, q []float64) error {
 	b.slowIn = 0
 	for i := range b.axes {
+		if hosted.Stopped(ctx) {
+			return robot.Errf(robot.CodeStopped, b.axes[i].hw.Name, "a stop came before it was switched on")
+		}
 		goal, err := b.axes[i].ticks(q[i])
 		if err != nil {
 			return err
@@ -36,6 +41,12 @@ func (b *body) PowerOn(_ context.Context, q []float64) error {
 
 func (b *body) powerOn(i, goal int) error {
 	a, v := &b.axes[i], &b.servos[i]
+	if err := b.look(i); err != nil {
+		return err
+	}
+	if v.last.powered && v.last.goal == goal {
+		return nil
+	}
 	if err := b.here(i, goal); err != nil {
 		return err
 	}
@@ -53,6 +64,9 @@ func (b *body) powerOn(i, goal int) error {
 	}
 	err := b.set(i, []setting{{b.fam.torque, 1}})
 	if err == nil {
+		err = b.look(i)
+	}
+	if err == nil {
 		err = b.here(i, goal)
 	}
 	if err == nil && v.last.goal != goal {
@@ -62,23 +76,22 @@ func (b *body) powerOn(i, goal int) error {
 		// It may have torque, and wouldn't hold where it was meant to.
 		return errors.Join(err, b.letGo(i))
 	}
-	v.told = true
-	if b.fam.watchdog.Size > 0 {
-		return b.set(i, []setting{{b.fam.watchdog, int64(watchdogTime / b.fam.watchdogUnit)}})
-	}
-	return nil
+	v.told, v.strange = true, false
+	return b.watch(i)
 }
 
-// here refuses a joint that isn't where its goal is to be: a hand is moving it, or it
-// is falling.
+// watch has a servo that can stop by itself once this computer is quiet.
+func (b *body) watch(i int) error {
+	if b.fam.watchdog.Size == 0 {
+		return nil
+	}
+	return b.set(i, []setting{b.fam.watched()})
+}
+
+// here refuses a joint that, as it was just read, isn't where its goal is to be: a hand is
+// moving it, or it is falling.
 func (b *body) here(i, goal int) error {
 	a, v := &b.axes[i], &b.servos[i]
-	k := b.fam.fast
-	raw := b.fast[:k.count]
-	if _, err := b.bus.Read(b.ids[i], k.addr, raw); err != nil {
-		return b.about(i, err)
-	}
-	b.fam.readFast(raw, &v.setup, &v.last)
 	if err := a.within(v.last.ticks, float64(v.last.ticks)); err != nil {
 		return err
 	}

@@ -77,8 +77,8 @@ func (b *body) readFast(at time.Time) (int, error) {
 }
 
 // readSlow reads the slow block when it is due, of the servos that have just answered: one
-// that is silent would hold the next setpoint up twice. Who doesn't answer is as it was,
-// and is asked again at the next read.
+// that is silent would hold the next setpoint up twice. Who doesn't answer is as it was for
+// a few times, and is asked again at the next read.
 func (b *body) readSlow() error {
 	k := b.fam.slow
 	if k.count == 0 {
@@ -100,9 +100,13 @@ func (b *body) readSlow() error {
 		return err
 	}
 	for at, i := range b.which {
-		if v := &b.servos[i]; b.errs[at] == nil {
-			b.fam.readSlow(b.slow[at*k.count:(at+1)*k.count], &v.setup, &v.last)
+		v := &b.servos[i]
+		if v.why = b.errs[at]; v.why != nil {
+			v.unsaid++
+			continue
 		}
+		v.unsaid = 0
+		b.fam.readSlow(b.slow[at*k.count:(at+1)*k.count], &v.setup, &v.last)
 	}
 	if n == len(b.ids) {
 		b.slowIn = slowEvery - 1
@@ -115,6 +119,10 @@ func (b *body) readSlow() error {
 func (b *body) judge(i int, j *hosted.Joint, at time.Time) (restarted bool) {
 	a, v := &b.axes[i], &b.servos[i]
 	m := &v.last
+	if v.unsaid >= hosted.SilentReads { // whether it has torque, and what it complains of, is old news
+		*j = unknown(b.about(i, v.why))
+		return false
+	}
 	b.faults = v.watch.add(b.faults, a.hw.Name, m, b.bounds(i), at)
 	if v.told && !m.powered && m.complaints == 0 {
 		restarted = true
@@ -122,12 +130,16 @@ func (b *body) judge(i int, j *hosted.Joint, at time.Time) (restarted bool) {
 			Text: "the servo has lost its torque by itself: its supply was interrupted, or something else on the bus switched it off"})
 	}
 	v.told = m.powered
+	if v.strange = v.strange && m.powered; v.strange {
+		b.faults = append(b.faults, robot.Fault{Code: robot.CodeNotEnabled, Where: a.hw.Name, Since: at,
+			Text: "something else has switched the servo on, with another torque limit, profile or watchdog than this driver's: estop_reset sets them, and moves nothing"})
+	}
 	*j = hosted.Joint{Position: a.position(m.ticks), Velocity: math.NaN(), Effort: math.NaN(), Powered: m.powered, Setpoint: math.NaN()}
 	if m.powered {
 		j.Setpoint = a.position(m.goal)
 	}
 	if err := a.within(m.ticks, float64(m.ticks)+v.turns.base); err != nil {
-		j.Position, j.Err = math.NaN(), err
+		j.Position, j.Lost = math.NaN(), err
 	}
 	return restarted
 }
