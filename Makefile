@@ -24,7 +24,7 @@ cross:
 
 # The tests of whole programs with a board that keeps to the wall clock. They run by
 # themselves, because a process that gets no time is one that the board's watchdog ends.
-BOARDS = TestOnTheEmulatedBoard|TestOnTheWallClock|$(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\)[^A-Za-z0-9_].*/\1/p' \
+BOARDS = TestOnTheEmulatedBoard|TestConformanceOnTheEmulatedBoard|TestOnTheWallClock|$(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\)[^A-Za-z0-9_].*/\1/p' \
 	$$(grep -l 'boardtest\.' cmd/tau/*_test.go) | paste -s -d '|' -)
 
 # Installs what the tests need beside Go (.ci/deps names it), then runs all of them.

@@ -19,6 +19,7 @@ enum {
 	BENCH_SPANS = 16,
 	BENCH_LATER = 64,
 	BENCH_COMMAND = 120,
+	BENCH_LINE = 4096,    /* bytes that wait for the chip, with --speed step */
 	BENCH_LEASE_MS = 1000 /* the longest */
 };
 
@@ -57,7 +58,7 @@ struct bench {
 	struct cable cable;
 
 	/* Options. */
-	bool real, edges, bytes;
+	bool real, stepped, edges, bytes;
 
 	/* The bench's time is the CPU's cycles plus the time in which it stood. */
 	uint64_t stood;
@@ -65,12 +66,18 @@ struct bench {
 	uint64_t held_until; /* in reset until then; 0: not */
 	const char *cause;   /* of a boot that wasn't told yet; NULL: none */
 
+	/* How far the chip was run, how many summaries there were, and with --speed step
+	 * until when time may pass: ns, ms, ns. */
+	uint64_t slice, ms, until;
+
 	/* The wall. */
 	uint64_t wall0; /* ns of the monotonic clock at bench time 0 */
 	uint64_t late_most, late_shown, slipped;
 	uint64_t leased; /* bench time goes no further; UINT64_MAX: nobody gave a lease */
 
 	/* The serial line. */
+	uint8_t line[BENCH_LINE]; /* of the command rx */
+	unsigned line_n;
 	uint8_t rx[256];
 	unsigned rx_at, rx_n;
 	uint64_t overruns, overruns_shown, received, sent;
@@ -97,6 +104,9 @@ struct bench {
 };
 
 uint64_t bench_now(const struct bench *b); /* ns */
+
+/* main.c: lets so many ms pass, with --speed step. */
+void bench_step(struct bench *b, unsigned ms);
 
 /* chip.c: the processor, its serial line and its spans. */
 const char *chip_begin(struct bench *b, const char *hex);

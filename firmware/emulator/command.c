@@ -108,6 +108,8 @@ static const char *input(struct bench *b, char *const w[])
 
 static const char *cable(struct bench *b, const char *word)
 {
+	if (b->stepped)
+		return "there is no cable with --speed step";
 	if (strcmp(word, "unplug") == 0) {
 		cable_unplug(&b->cable);
 		uart_drop(b);
@@ -143,6 +145,31 @@ static const char *clock_word(struct bench *b, const char *word)
 		b->frozen = false;
 	else
 		b->hung = true;
+	return NULL;
+}
+
+/* rx HEX and step N: a line without a terminal, and time that passes on command. */
+static const char *rx(struct bench *b, const char *hex)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t n = hex == NULL ? 0 : strlen(hex);
+	if (!b->stepped || n == 0 || n % 2 != 0 || n / 2 > sizeof b->line - b->line_n)
+		return "rx HEX wants bytes that fit, and --speed step";
+	if (strspn(hex, digits) != n)
+		return "rx wants hexadecimal digits, small ones";
+	for (size_t i = 0; i < n; i += 2) {
+		long high = strchr(digits, hex[i]) - digits, low = strchr(digits, hex[i + 1]) - digits;
+		b->line[b->line_n++] = (uint8_t)(high << 4 | low);
+	}
+	return NULL;
+}
+
+static const char *step(struct bench *b, const char *ms)
+{
+	long n;
+	if (!b->stepped || !number(ms, 1, 1000, &n))
+		return "step N wants 1 to 1000 ms, and --speed step";
+	bench_step(b, (unsigned)n);
 	return NULL;
 }
 
@@ -211,6 +238,10 @@ static void execute(struct bench *b, const char *line, bool late)
 		why = NULL;
 	else if (strcmp(w[0], "lease") == 0)
 		why = lease(b, w[1]);
+	else if (strcmp(w[0], "rx") == 0)
+		why = rx(b, w[1]);
+	else if (strcmp(w[0], "step") == 0)
+		why = late ? "time passes by itself then" : step(b, w[1]);
 	else if (strcmp(w[0], "quit") == 0)
 		b->ended = "quit";
 	else if (one_of(w[0], joints))
@@ -238,7 +269,9 @@ static void execute(struct bench *b, const char *line, bool late)
 void command_look(struct bench *b)
 {
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
-	while (b->ended == NULL && poll(&p, 1, 0) > 0) {
+	int wait = b->stepped ? -1 : 0;
+	while (b->ended == NULL && poll(&p, 1, wait) > 0) {
+		wait = 0;
 		ssize_t n = read(STDIN_FILENO, b->input + b->input_n, sizeof b->input - b->input_n);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			return;

@@ -80,28 +80,45 @@ static void stand(struct bench *b)
 	(void)poll(&p, 1, -1);
 }
 
+/* Lets the chip run for a slice, or until a command is due. */
+static void pass(struct bench *b)
+{
+	uart_pump(b);
+	b->slice += SLICE_NS;
+	chip_run(b, command_next(b) < b->slice ? command_next(b) : b->slice);
+	while (b->ms < bench_now(b) / MS_NS) {
+		b->ms++;
+		pins_pass(b);
+		uart_refresh(b);
+	}
+	cable_flush(&b->cable);
+}
+
+void bench_step(struct bench *b, unsigned ms)
+{
+	b->until += (uint64_t)ms * MS_NS;
+	while (b->ended == NULL && bench_now(b) < b->until) {
+		command_due(b);
+		pass(b);
+	}
+}
+
 static void run(struct bench *b)
 {
-	uint64_t ms = bench_now(b) / MS_NS, slice = bench_now(b);
-	b->wall0 = wall() - slice;
+	b->slice = b->until = bench_now(b);
+	b->ms = b->slice / MS_NS;
+	b->wall0 = wall() - b->slice;
 	b->leased = UINT64_MAX;
 	while (b->ended == NULL) {
 		command_look(b);
-		command_due(b);
-		if (b->real && bench_now(b) >= b->leased) {
-			stand(b);
-			continue;
+		if (!b->stepped) {
+			command_due(b);
+			if (b->real && bench_now(b) >= b->leased) {
+				stand(b);
+				continue;
+			}
+			pass(b);
 		}
-		uart_pump(b);
-		slice += SLICE_NS;
-		uint64_t until = command_next(b) < slice ? command_next(b) : slice;
-		chip_run(b, until);
-		while (ms < bench_now(b) / MS_NS) {
-			ms++;
-			pins_pass(b);
-			uart_refresh(b);
-		}
-		cable_flush(&b->cable);
 		if (trace_flush() != 0)
 			b->ended = "nobody reads the trace";
 		if (b->real)
@@ -124,7 +141,7 @@ static bool add_switch(struct bench *b, const char *arg)
 static int bad(const char *what, const char *arg)
 {
 	(void)fprintf(stderr, "tau-emulator: %s %s\n"
-		"usage: tau-emulator --hex FILE --map NAME [--speed real|free] [--link PATH] [--edges] [--bytes] [--switch J:POS:DIR]...\n",
+		"usage: tau-emulator --hex FILE --map NAME [--speed real|free|step] [--link PATH] [--edges] [--bytes] [--switch J:POS:DIR]...\n",
 		what, arg == NULL ? "" : arg);
 	return 2;
 }
@@ -162,8 +179,10 @@ int main(int argc, char **argv)
 	if (b.wiring == NULL)
 		return bad("no such map:", map);
 	b.real = strcmp(speed, "real") == 0;
-	if (!b.real && strcmp(speed, "free") != 0)
-		return bad("--speed is real or free, not", speed);
+	b.stepped = strcmp(speed, "step") == 0;
+	b.bytes = b.bytes || b.stepped;
+	if (!b.real && !b.stepped && strcmp(speed, "free") != 0)
+		return bad("--speed is real, free or step, not", speed);
 	plant_begin(&b.plant);
 	for (unsigned i = 0; i < n; i++)
 		if (!add_switch(&b, switches[i]))
@@ -176,11 +195,12 @@ int main(int argc, char **argv)
 	const char *why = chip_begin(&b, hex);
 	if (why == NULL && b.wiring->pca9685 != 0)
 		pca9685_begin(&b.pca9685, &b, b.wiring->pca9685);
-	if (why == NULL)
+	if (why == NULL && !b.stepped)
 		why = cable_plug(&b.cable);
 	if (why != NULL)
 		return bad(why, NULL);
-	trace(bench_now(&b), "pty %s", b.cable.path);
+	if (!b.stepped)
+		trace(bench_now(&b), "pty %s", b.cable.path);
 	run(&b);
 	cable_unplug(&b.cable);
 	trace(bench_now(&b), "end %s", b.ended);

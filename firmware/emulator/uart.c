@@ -6,6 +6,7 @@
 #include "bench.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "trace.h"
 
@@ -38,7 +39,8 @@ static void sent(avr_irq_t *irq, uint32_t value, void *param)
 	(void)irq;
 	struct bench *b = param;
 	b->sent++;
-	cable_put(&b->cable, (uint8_t)value);
+	if (!b->stepped)
+		cable_put(&b->cable, (uint8_t)value);
 	log_byte(b, b->log_tx, &b->log_tx_n, "tx", (uint8_t)value);
 }
 
@@ -74,12 +76,24 @@ static void received(struct bench *b, uint8_t byte)
 	uart_again(b);
 }
 
+/* Takes what the host wrote: on the terminal, or by the command rx. */
+static unsigned fetch(struct bench *b)
+{
+	if (!b->stepped)
+		return cable_read(&b->cable, b->rx, sizeof b->rx);
+	unsigned n = b->line_n < sizeof b->rx ? b->line_n : (unsigned)sizeof b->rx;
+	memcpy(b->rx, b->line, n);
+	b->line_n -= n;
+	memmove(b->line, b->line + n, b->line_n);
+	return n;
+}
+
 /* Has the next byte under way, if the host wrote one. */
 static bool next(struct bench *b)
 {
 	if (b->rx_at == b->rx_n) {
 		b->rx_at = 0;
-		b->rx_n = cable_read(&b->cable, b->rx, sizeof b->rx);
+		b->rx_n = fetch(b);
 	}
 	return b->rx_n != 0;
 }

@@ -3,6 +3,7 @@ package robottest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -104,6 +105,9 @@ type Fixture struct {
 	Block func(joint int)
 	// TorqueOff says that torque may be switched off: nothing falls on anything.
 	TorqueOff bool
+	// Lacks says, by the name of a check that this fixture can't do, why the hardware hasn't
+	// got what it needs. It is said where the check is skipped, and skips none by itself.
+	Lacks map[string]string
 }
 
 // wall bounds every call to a backend, wall-clock time.
@@ -166,6 +170,9 @@ func runCheck(t *testing.T, h Harness, c namedCheck) {
 	f := make(t)
 	require.NotNil(t, f.Backend)
 	require.NotNil(t, f.Model)
+	for name := range f.Lacks {
+		require.True(t, slices.ContainsFunc(checks(), func(c namedCheck) bool { return c.name == name }), "no check is named %s", name)
+	}
 	require.Len(t, f.Target, len(f.Backend.Info().Joints), "the fixture's target has one number a joint")
 	limit := wall
 	if f.Stall > 0 {
@@ -179,6 +186,9 @@ func runCheck(t *testing.T, h Harness, c namedCheck) {
 	})
 	if c.needs != nil {
 		if what := c.needs(&f); what != "" {
+			if why := f.Lacks[c.name]; why != "" {
+				what += ": " + why
+			}
 			t.Skipf("skipped: this harness can't %s", what)
 		}
 	}

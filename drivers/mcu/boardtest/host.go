@@ -1,6 +1,9 @@
 package boardtest
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 // HostBuild builds the core for this machine and returns the program's path, for a test that
 // runs it by itself: with --speed step its time passes on command (docs/HIL.md). It skips
@@ -17,4 +20,25 @@ func HostBuild(t testing.TB) string {
 		t.Fatalf("boardtest: %v", err)
 	}
 	return bin
+}
+
+// Stepped builds what an emulated board of that Map and firmware needs, and returns how a test
+// that runs it by itself starts it: its time passes on command, its line is the words rx and tx
+// (docs/HIL.md). It skips like Start, and also with TAU_BOARDS=later: a chip at full speed takes
+// a core for itself.
+func Stepped(t testing.TB, o Options) []string {
+	t.Helper()
+	if os.Getenv(LaterVariable) == "later" {
+		t.Skipf("skipped by %s=later: emulated chips at full speed have the machine for themselves in the next command of make test", LaterVariable)
+	}
+	c, err := openCache()
+	if err != nil {
+		t.Fatalf("boardtest: %v", err)
+	}
+	o.Kind = Emulated
+	args, err := o.command(t, c)
+	if err != nil {
+		t.Fatalf("boardtest: %v", err)
+	}
+	return append(args, "--speed", "step")
 }
