@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/go-gl/mathgl/mgl64"
-
 	"github.com/tau-robot/tau/robot"
 )
 
@@ -14,8 +12,7 @@ type ArmOptions struct {
 	Model *robot.Model
 	Scene *robot.Scene // nil: nothing around the robot
 	// Start is where the arm stands, rad or m by active joint; nil: the model's home pose.
-	Start   []float64
-	Gravity *mgl64.Vec3 // as Options has it
+	Start []float64
 }
 
 // ArmDrive is what the drive of one joint is told for a step.
@@ -70,7 +67,7 @@ func NewArm(o ArmOptions) (*Arm, error) {
 	if o.Model != nil && o.Model.Base != nil {
 		return nil, robot.Errf(robot.CodeNotSupported, o.Model.Name, "a robot on wheels isn't driven joint by joint")
 	}
-	r, err := New(Options{Model: o.Model, Scene: o.Scene, Clock: Fast, Start: o.Start, Gravity: o.Gravity, Disabled: true})
+	r, err := New(Options{Model: o.Model, Scene: o.Scene, Clock: Fast, Start: o.Start, Disabled: true})
 	if err != nil {
 		return nil, err
 	}

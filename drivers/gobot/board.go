@@ -193,7 +193,7 @@ func (b *board) silent(ctx context.Context) error {
 	case b.versions == 0:
 		return robot.Errf(robot.CodeLinkTimeout, "firmata", "the board doesn't answer: is StandardFirmata on it, and is the baud rate in the robot's file its own (57600)? A board that was cut off in the middle of a message answers once its reset button was pressed")
 	}
-	return robot.Errf(robot.CodeLinkTimeout, "firmata", "the board said its version and then not what its pins can do (%d messages were none of Firmata's answers): %s", b.unexpected, "flash StandardFirmata anew")
+	return robot.Errf(robot.CodeLinkTimeout, "firmata", "the board said its version and then not what its pins can do (%d messages were none of Firmata's answers): flash StandardFirmata anew", b.unexpected)
 }
 
 // Close ends the connection, and unblocks whoever waits for the board. It may be called

@@ -11,7 +11,6 @@ import (
 func (b *board) hear(m message) {
 	if give := b.judge(m); give != nil {
 		b.t.give(give)
-		return
 	}
 }
 
