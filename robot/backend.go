@@ -42,9 +42,12 @@ type Info struct {
 	// OpenLoop says of each active joint that nothing measures where it is; nil: of none
 	// where MeasuresPosition, of all where not. A joint that counts its steps isn't one.
 	OpenLoop       []bool
-	EStopPowersOff bool     // estop is IEC 60204-1 category 1, else category 2 and latched
-	Identity       [32]byte // hash over driver, its version and its configuration
-	Calibration    [32]byte // hash over the calibration; zero where there is none
+	EStopPowersOff bool // estop is IEC 60204-1 category 1, else category 2 and latched
+	// Watchdog is after how long without a word from this program the hardware stops by
+	// itself; 0: it doesn't, and goes to the last setpoint that it was sent.
+	Watchdog    time.Duration
+	Identity    [32]byte // hash over driver, its version and its configuration
+	Calibration [32]byte // hash over the calibration; zero where there is none
 }
 
 // Grip makes a motion of the gripper joint one that may end early in contact.

@@ -26,6 +26,8 @@ type body struct {
 	gone context.CancelFunc // ends a Connect that is under way; nil while none is
 
 	bus    *bus.Bus
+	said   bus.Counters // of bus, when they were logged last
+	saidAt time.Time
 	servos []servo // by axis
 	slowIn int     // reads until the slow block is due
 	looked bool    // it has been looked for servos at other speeds
@@ -71,6 +73,8 @@ const (
 	// fullest is what part of the line's time reads and writes may take.
 	fullest = 0.7
 	period  = 10 * time.Millisecond
+	// sayEvery is how often at most it is logged what the line has lost and damaged.
+	sayEvery = 10 * time.Second
 	// readEvery makes a read of each second period: 50 Hz beside setpoints at 100 Hz.
 	readEvery = 2
 )
@@ -138,6 +142,9 @@ func (b *body) traits() hosted.Traits {
 	}
 	for i := range t.Measured {
 		t.Measured[i] = true
+	}
+	if b.fam.watchdog.Size > 0 {
+		t.Watchdog = watchdogTime
 	}
 	return t
 }

@@ -102,6 +102,9 @@ type Traits struct {
 	Measured []bool
 	// Velocity, Effort: whether these are measured of the measured joints.
 	Velocity, Effort bool
+	// Watchdog is after how long without a word the hardware stops by itself, from PowerOn on;
+	// 0: it has no watchdog. Info says it.
+	Watchdog time.Duration
 	// Lag is by how much a measured position is behind the setpoint at constant speed, beyond the
 	// period: it belongs to the hardware's own position loop.
 	Lag time.Duration

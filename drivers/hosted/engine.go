@@ -201,7 +201,7 @@ func (e *Engine) describe() {
 		Robot: m.Name, Backend: t.Backend, Port: t.Device, Mode: robot.ModeReal,
 		Joints: m.JointNames(), Limits: slices.Clone(e.limits), ControlPeriod: t.Period,
 		MeasuresPosition: !e.blind, MeasuresVelocity: !e.blind, MeasuresEffort: t.Effort && !e.blind,
-		EStopPowersOff: f.EStopPowersOff, Calibration: f.Hash(),
+		EStopPowersOff: f.EStopPowersOff, Calibration: f.Hash(), Watchdog: t.Watchdog,
 	}
 	if slices.Contains(t.Measured, false) {
 		i.OpenLoop = make([]bool, len(e.joints))

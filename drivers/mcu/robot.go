@@ -94,7 +94,7 @@ func (r *Robot) describe() {
 		Robot: m.Name, Backend: "mcu", Port: r.opts.Port, Mode: robot.ModeReal,
 		Joints: m.JointNames(), ControlPeriod: time.Millisecond,
 		MeasuresPosition: !r.blind, MeasuresVelocity: !r.blind,
-		EStopPowersOff: f.EStopPowersOff, Calibration: f.Hash(),
+		EStopPowersOff: f.EStopPowersOff, Calibration: f.Hash(), Watchdog: wire.Watchdog * time.Millisecond,
 	}
 	if slices.Contains(r.open, true) {
 		i.OpenLoop = slices.Clone(r.open)

@@ -82,6 +82,13 @@ func (l Lang) OptInGoesOn() string {
 		"her servo en son gönderildiği yere gider ve orada güçle kalır")
 }
 
+// OptInStopsItself says the same of servos with a watchdog of their own, which wait that
+// many seconds.
+func (l Lang) OptInStopsItself(seconds string) string {
+	return l.pick("each servo goes to the last place it was sent to; after %s s without a word it stops by itself where it is, and stays there with power",
+		"her servo en son gönderildiği yere gider; %s s haber almazsa olduğu yerde kendiliğinden durur ve orada güçle kalır", seconds)
+}
+
 // OptInAssumed says which limits nothing gave.
 func (l Lang) OptInAssumed(which string) string {
 	return l.pick("%s assumed", "%s varsayıldı", which)

@@ -153,7 +153,11 @@ func (r *realRobot) describe(l words.Lang, now time.Time) []control.Line {
 		control.Line{Label: l.OptInEStop(), Text: estop},
 		control.Line{Label: l.OptInLost(), Text: lost})
 	if r.hosted() {
-		lines = append(lines, control.Line{Label: l.OptInIfItDies(), Text: l.OptInGoesOn()})
+		text := l.OptInGoesOn()
+		if alone := r.info.Watchdog; alone > 0 {
+			text = l.OptInStopsItself(strconv.FormatFloat(alone.Seconds(), 'g', -1, 64))
+		}
+		lines = append(lines, control.Line{Label: l.OptInIfItDies(), Text: text})
 	}
 	return append(lines,
 		control.Line{Label: l.OptInConfiguration(), Text: hex.EncodeToString(r.config[:])})
