@@ -118,3 +118,35 @@ func TestCase38_AStopWinsOverTorqueThatIsOn(t *testing.T) {
 		})
 	}
 }
+
+// What was prepared before the link was lost, or a device restarted, is void for good: also
+// once everything is reset, switched on and where it was.
+func TestCase41_WhatWasPreparedBeforeALossIsVoid(t *testing.T) {
+	for name, loss := range map[string]func(b *bench){
+		"the link": func(b *bench) {
+			b.unplug()
+			time.Sleep(100 * time.Millisecond)
+			b.replug()
+		},
+		"a device's memory": func(b *bench) { b.restart() },
+	} {
+		inBubble(t, func(t *testing.T) {
+			b, e := measuredRig.enabled(t)
+			m := motion(e, state(t, e), b.target(), 1)
+			loss(b)
+			time.Sleep(time.Second)
+			back(t, e)
+			_, err := do(e, robot.EStopReset)
+			require.NoError(t, err, name)
+			enable(t, e)
+			writes := b.count("write")
+			out, err := e.Execute(context.Background(), m, nil)
+			code(t, robot.CodeStopped, err)
+			require.Equal(t, robot.OutcomeRefused, out.Status, name)
+			require.Equal(t, writes, b.count("write"))
+			m.Epoch = state(t, e).StopEpoch
+			_, err = e.Execute(context.Background(), m, nil)
+			require.NoError(t, err, "and it is void for nothing else")
+		})
+	}
+}
