@@ -10,6 +10,8 @@ type Found struct {
 	Offset    int    // its homing offset, ticks, as hardware.Joint.Offset
 	Powered   bool
 	Low, High int // ticks: the bounds that it holds a goal within by itself
+	// Trouble is why its driver wouldn't move it as it is set up; "" if it would.
+	Trouble string
 	// Clash: more than one servo seems to answer to this ID; nothing else is known of it.
 	Clash bool
 }

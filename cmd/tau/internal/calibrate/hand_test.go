@@ -49,6 +49,7 @@ type hand struct {
 	powered   []bool
 	silent    []bool
 	swap      [2]int // joints whose servos have each other's ID
+	limp      bool   // its servos count their turns while they have no torque, as a Dynamixel's do
 	unwrapped bool   // the servo doesn't bring what it takes off back into the turn
 
 	said  strings.Builder
@@ -85,6 +86,9 @@ func (h *hand) reading(i int) Reading {
 	}
 	if h.silent[i] {
 		return Reading{Err: robot.Errf(robot.CodeLinkTimeout, "ID", "silent")}
+	}
+	if h.limp {
+		return Reading{Ticks: h.mount[i] + int(math.Round(h.direction[i]*hardware.TicksPerRadian*h.q[i])) - h.offset[i], Powered: h.powered[i]}
 	}
 	ticks := wrap(h.mount[i]+int(math.Round(h.direction[i]*hardware.TicksPerRadian*h.q[i]))) - h.offset[i]
 	if !h.unwrapped {

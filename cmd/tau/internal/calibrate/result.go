@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -30,7 +31,7 @@ func (s *Session) ranged() Out {
 	joints := make([]hardware.Joint, len(s.ids))
 	for i := range s.ids {
 		err := s.tracked(i)
-		seam = seam || s.tracks[i].seen && s.tracks[i].crossed()
+		seam = seam || s.tracks[i].seen && s.crossed(i)
 		if err == nil {
 			joints[i], err = s.measured(i)
 		}
@@ -42,7 +43,7 @@ func (s *Session) ranged() Out {
 	if len(wrong) > 0 {
 		say := "REFUSED:\n" + strings.Join(wrong, "\n") + "\n"
 		if seam {
-			return s.toPose(say + "The offset has to move the seam out of the range, so begin again with the pose.\n\n")
+			return s.toPose(say + "The seam has to be moved out of the range, so begin again with the pose.\n\n")
 		}
 		return Out{Say: say + "Move these joints from end to end again, and press Enter.\n"}
 	}
@@ -63,13 +64,30 @@ func (s *Session) tracked(i int) error {
 		return fmt.Errorf("%d ticks are less than %.0f %% of the %.0f of the description: it wasn't moved from end to end", t.width(), 100*tiny, want)
 	case float64(t.width()) > want+tooWide*s.scale(i):
 		return fmt.Errorf("%d ticks are wider than the %.0f of the description: is it this joint, and this robot?", t.width(), want)
-	case t.crossed():
-		if t.outside {
-			return fmt.Errorf("it read less than 0 or more than %d, where it can't be sent: its offset leads it over the encoder's seam", turn-1)
+	case s.crossed(i):
+		out := ""
+		if s.o.Driver == hardware.DriverDynamixel && s.offset(i, s.at[i]) == s.found[i].Offset { // and no other one is better
+			out = "; no offset that this servo takes moves it out: take its horn off, turn the servo by half a turn, and put it on again"
 		}
-		return fmt.Errorf("the encoder's seam lies within %d to %d", t.min, t.max)
+		if t.outside {
+			return fmt.Errorf("it read less than 0 or more than %d, where it can't be sent: its offset leads it over the encoder's seam%s", turn-1, out)
+		}
+		return fmt.Errorf("the encoder's seam lies within %d to %d%s", t.min, t.max, out)
 	}
 	return nil
+}
+
+// crossed reports a joint whose range has its encoder's seam inside.
+func (s *Session) crossed(i int) bool { return s.tracks[i].crossed(s.span(i)) }
+
+// span is the first and the last tick that a servo counts within one turn. A Feetech's
+// ticks go round, whatever it takes off; of a Dynamixel the offset moves their ends.
+func (s *Session) span(i int) (low, high int) {
+	if s.o.Driver != hardware.DriverDynamixel {
+		return 0, turn - 1
+	}
+	o := s.found[i].Offset
+	return max(0, -o), min(turn-1, turn-1-o)
 }
 
 // measured makes a joint of the file from what was measured.
@@ -197,12 +215,12 @@ func (s *Session) Limited(err error) Out {
 
 // Saved takes what writing the file came to; old is where the earlier one is now.
 func (s *Session) Saved(old string, err error) Out {
-	if err != nil {
+	if err != nil && !errors.Is(err, errUnsynced) {
 		return s.fail(err)
 	}
 	say := "Written: " + gate.Escape(s.o.Name) + "\n"
 	if old != "" {
 		say += "The earlier one is " + gate.Escape(old) + "\n"
 	}
-	return s.end(say, nil)
+	return s.end(say, err)
 }

@@ -241,11 +241,15 @@ func (s *Session) match(found []Found) error {
 		have = append(have, fmt.Sprint(f.ID))
 	}
 	var missing []string
+	var trouble error
 	s.found = nil
 	for i, id := range s.ids {
 		f, ok := byID[id]
-		if !ok {
+		switch {
+		case !ok:
 			missing = append(missing, fmt.Sprintf("ID %d (%s)", id, s.names[i]))
+		case f.Trouble != "" && trouble == nil:
+			trouble = robot.Errf(robot.CodeNotSupported, s.names[i], "ID %d: %s", id, f.Trouble)
 		}
 		s.found = append(s.found, f)
 	}
@@ -256,13 +260,13 @@ func (s *Session) match(found []Found) error {
 		return robot.Errf(robot.CodeDisconnected, "the bus", "%s doesn't answer; there is ID %s. Check the cable from servo to servo at the first one that is missing, and its ID",
 			strings.Join(missing, ", "), strings.Join(have, ", "))
 	}
-	return nil
+	return trouble // a file for it would be refused, after all the work
 }
 
 // PoweredOff takes what switching torque off came to.
 func (s *Session) PoweredOff(err error) Out {
 	if err != nil {
-		return s.fail(err)
+		return s.end("Hold the arm: the torque of some servos may be off now, and of others not. "+s.left(), err)
 	}
 	return s.toPose("Torque is off.\n\n")
 }

@@ -17,8 +17,9 @@ const (
 	// fits is how far from the middle a servo may read in the pose and keep its offset, and
 	// settles how far from where its new offset should have it: a hand moves a little.
 	fits, settles = 40, 60
-	// maxSilent is how many readings in a row a servo may fail to give.
-	maxSilent = 20
+	// maxSilent is how many readings in a row a servo may fail to give, and unsure after how
+	// many a hand could have turned it by half a turn.
+	maxSilent, unsure = 20, 5
 )
 
 // toPose asks for the pose.
@@ -50,7 +51,10 @@ func (s *Session) Sampled(rs []Reading) Out {
 	for i, r := range rs {
 		if r.Err != nil {
 			s.recent[i] = nil
-			if s.silent[i]++; s.silent[i] >= maxSilent {
+			if s.silent[i]++; s.silent[i] >= unsure {
+				s.tracks[i].lost = s.tracks[i].lost || s.stage == turning
+			}
+			if s.silent[i] >= maxSilent {
 				return s.fail(robot.Errf(robot.CodeDisconnected, s.names[i], "ID %d doesn't answer any more: %w", s.ids[i], r.Err))
 			}
 			continue
@@ -247,7 +251,7 @@ func (s *Session) toTurning(say string) Out {
 // askTurn asks for the positive side of the next joint.
 func (s *Session) askTurn() string {
 	for i := range s.tracks {
-		s.from[i] = s.tracks[i].at
+		s.from[i], s.tracks[i].lost = s.tracks[i].at, false
 	}
 	i := s.joint
 	return fmt.Sprintf("Move %s alone, by about 20°, so that %s. Hold it there, and press Enter.\n", gate.Escape(s.names[i]), s.words.positive(i))
@@ -268,6 +272,8 @@ func (s *Session) turned() Out {
 	}
 	name := gate.Escape(s.names[i])
 	switch {
+	case s.tracks[i].lost:
+		return Out{Say: fmt.Sprintf("REFUSED: %s was moved so fast, or was silent for so long, that nobody can say which way it went. Move it slowly.\n", name) + s.askTurn()}
 	case abs(own) < clearly && abs(by) >= clearly:
 		return Out{Say: fmt.Sprintf("REFUSED: %s is ID %d, and it was ID %d (%s) that turned, by %d ticks. Either another joint was moved, or the two have each other's ID.\n",
 			name, s.ids[i], s.ids[other], gate.Escape(s.names[other]), by) + s.askTurn()}

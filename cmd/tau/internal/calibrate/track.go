@@ -55,5 +55,6 @@ func (t *track) restart() {
 // width is the range in ticks.
 func (t *track) width() int { return t.max - t.min }
 
-// crossed reports a range with the encoder's seam inside, or beyond it.
-func (t *track) crossed() bool { return t.outside || t.min < 0 || t.max >= turn }
+// crossed reports a range with the encoder's seam inside, or beyond it; low and high are
+// the first and the last tick that the servo counts within one turn.
+func (t *track) crossed(low, high int) bool { return t.outside || t.min < low || t.max > high }

@@ -14,7 +14,7 @@ func TestCase25_ARangeOverTheSeamIsNotTheWholeTurn(t *testing.T) {
 		k.add(x)
 	}
 	require.Equal(t, []int{3900, 4196, 296}, []int{k.min, k.max, k.width()})
-	require.True(t, k.crossed())
+	require.True(t, k.crossed(0, turn-1))
 	require.False(t, k.lost)
 }
 
@@ -34,7 +34,7 @@ func TestATrackIsTheWayThatWasGone(t *testing.T) {
 		}
 		require.Equal(t, []int{at, lo, hi}, []int{k.at, k.min, k.max})
 		require.False(t, k.lost)
-		require.Equal(t, lo < 0 || hi >= turn, k.crossed())
+		require.Equal(t, lo < 0 || hi >= turn, k.crossed(0, turn-1))
 		k.restart()
 		require.Equal(t, []int{wrap(at), wrap(at), 0}, []int{k.min, k.at, k.width()})
 	})
@@ -62,10 +62,10 @@ func TestAReadingOutsideOfTheTurnIsRefusedThoughItsRangeIsNot(t *testing.T) {
 	var k track
 	k.add(-396)
 	k.add(-200)
-	require.True(t, k.crossed())
+	require.True(t, k.crossed(0, turn-1))
 	require.Equal(t, 196, k.width())
 	k.restart()
-	require.False(t, k.crossed())
+	require.False(t, k.crossed(0, turn-1))
 	k.add(4100)
-	require.True(t, k.crossed())
+	require.True(t, k.crossed(0, turn-1))
 }
