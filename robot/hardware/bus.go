@@ -56,6 +56,13 @@ func (p *parser) ticks(j *Joint, _ int, r *rawJoint, key func(string) string, un
 		}
 		j.Offset = int(n)
 	}
+	if p.driver.bit == dynamixel {
+		// Its ticks don't go round: the offset moves their ends, and the seam with them.
+		low, high := math.Max(0, float64(-j.Offset)), math.Min(lastTick, float64(lastTick-j.Offset))
+		if j.TickMin < low || j.TickMax > high {
+			return p.bad(key("offset"), "with %d the servo counts from %g to %g within one turn, and the range is from %g to %g: calibrate again", j.Offset, low, high, j.TickMin, j.TickMax)
+		}
+	}
 	return p.guards(j, r, key)
 }
 

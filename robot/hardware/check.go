@@ -70,6 +70,9 @@ func (p *parser) head(f *File, raw *rawFile) (err error) {
 		return err
 	}
 	f.LostLinkPowersOff, err = p.flag("lost_link_powers_off", raw.LostLinkPowersOff)
+	if err == nil && f.LostLinkPowersOff && p.driver.bit != mcu {
+		return p.bad("lost_link_powers_off", "is true, and nothing in this hardware takes the power away when the bridge is gone; set it to false")
+	}
 	return err
 }
 

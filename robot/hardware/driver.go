@@ -170,5 +170,11 @@ func find(keys []key, name string) drivers {
 // of a driver whose servos have none.
 func MaxOffset(driver string) int { return int(driverOf(driver).maxOffset) }
 
+// Channels are the first and the last channel, or ID, that a file of a driver may name.
+func Channels(driver string) (lowest, highest int) {
+	d := driverOf(driver)
+	return int(d.lowest), int(d.highest)
+}
+
 // Bauds are the speeds that a file of a driver may name, bit/s, the default one first.
 func Bauds(driver string) []int { return slices.Clone(driverOf(driver).bauds) }

@@ -20,7 +20,7 @@ func fileOf(t *rapid.T, m *robot.Model, driver string) *hardware.File {
 		Name: "x.toml", Robot: m.Name, Driver: driver,
 		Calibrated:     time.Date(2026, 11, rapid.IntRange(1, 30).Draw(t, "day"), 0, 0, 0, 0, time.UTC),
 		Valid:          24 * time.Hour * time.Duration(rapid.IntRange(1, 3650).Draw(t, "valid")),
-		EStopPowersOff: flag("estop"), LostLinkPowersOff: flag("lost"),
+		EStopPowersOff: flag("estop"), LostLinkPowersOff: flag("lost") && driver == hardware.DriverMCU,
 	}
 	speeds := map[string][]int{
 		"mcu": {115200, 250000}, "gobot": {57600, 115200}, "feetech": {1000000, 38400}, "dynamixel": {57600, 4000000},
@@ -62,6 +62,9 @@ func fileOf(t *rapid.T, m *robot.Model, driver string) *hardware.File {
 			j.MaxTemperature = rapid.SampledFrom([]float64{0, 30, 61.25}).Draw(t, "heat")
 			j.MaxCurrent = rapid.SampledFrom([]float64{0, 1e-3, 20}).Draw(t, "current")
 			j.TickMin, j.TickMax, middle = 0, 4095, 2048
+			if driver == hardware.DriverDynamixel { // its offset moves the ends of its turn
+				j.TickMin, j.TickMax = float64(max(0, -j.Offset)), float64(min(4095, 4095-j.Offset))
+			}
 		default:
 			j.Kind, j.Feedback, j.Via = hardware.Servo, hardware.None, via()
 			j.PulseMin, j.PulseMax = 500, 2500

@@ -93,8 +93,8 @@ func (v *value) UnmarshalTOML(x any) error {
 // INVALID_ARGUMENT; Where is the file with the line, as far as that is known.
 func Parse(name string, data []byte, m *robot.Model, now time.Time) (*File, error) {
 	p := &parser{name: name, m: m, now: now}
-	if len(data) > MaxBytes {
-		return nil, robot.LimitErr(robot.CodeInvalidArgument, name, float64(len(data)), MaxBytes, "bytes", "the file is too long")
+	if err := readable(name, data); err != nil {
+		return nil, err
 	}
 	var raw rawFile
 	meta, err := toml.NewDecoder(bytes.NewReader(data)).Decode(&raw)
@@ -311,8 +311,8 @@ func RobotOf(name string, data []byte) (string, error) {
 }
 
 func head(name string, data []byte) (is, driver string, err error) {
-	if len(data) > MaxBytes {
-		return "", "", robot.LimitErr(robot.CodeInvalidArgument, name, float64(len(data)), MaxBytes, "bytes", "the file is too long")
+	if err := readable(name, data); err != nil {
+		return "", "", err
 	}
 	var raw struct {
 		Robot  value `toml:"robot"`
