@@ -24,11 +24,17 @@ func examineBus(ctx context.Context, o Options) []Finding {
 			ids = append(ids, o.File.Joints[i].Channel)
 		}
 	}
+	var asked, unable []int
 	for i, baud := range bauds {
 		servos, err := o.Bus(ctx, baud, ids)
-		if err != nil {
+		switch {
+		case i > 0 && errors.Is(err, robot.ErrCode(robot.CodeInvalidArgument)):
+			unable = append(unable, baud) // this port can't; that isn't what is wrong
+			continue
+		case err != nil:
 			return []Finding{lineError(err, baud)}
 		}
+		asked = append(asked, baud)
 		if len(servos) == 0 {
 			continue
 		}
@@ -38,8 +44,15 @@ func examineBus(ctx context.Context, o Options) []Finding {
 		}
 		return append(out, checkServos(servos, o.File)...)
 	}
+	text := fmt.Sprintf("no servo answers, at none of %v bit/s, with an ID from 0 to 31", asked)
+	if len(ids) > 0 {
+		text += " or of the file"
+	}
+	if len(unable) > 0 {
+		text += fmt.Sprintf("; this port can't do %v", unable)
+	}
 	return []Finding{{
-		Bad, "devices", fmt.Sprintf("no servo answers, at none of %v bit/s", bauds),
+		Bad, "devices", text,
 		"is the servos' own supply on (USB alone doesn't power them)? Is the cable to the first servo plugged in all the way, the right way round? On an adapter board, are its jumpers set for USB and not for a host board? Is it a bus of " + maker(o.Driver) + "?",
 	}}
 }
@@ -130,6 +143,10 @@ func checkServo(s *Servo, f *hardware.File) (out []Finding) {
 	if s.Shared {
 		add("ID clash", "more than one servo answers to it", "connect one of them alone and give it another ID with the maker's tool")
 		return out // what else it says is of one of them, or of none
+	}
+	if s.Model == "" && s.Trouble != "" {
+		add("answers", gate.Escape(s.Trouble), "its cable, its supply, something beside the cable that disturbs it")
+		return out // it was there, and couldn't be asked
 	}
 	if !s.Known {
 		add("model", "it is "+gate.Escape(s.Model)+", which this driver doesn't know", "use one that it knows (docs/HARDWARE.md), or another driver")
