@@ -161,7 +161,16 @@ func terminal() (master, slave *os.File, err error) {
 // place makes the symbolic link. A link to a pseudo-terminal that is no more is one that a
 // killed bridge left, and is replaced; nothing else is.
 func place(link, device string) error {
-	err := os.Symlink(device, link)
+	// Of two bridges that find the same left-over one after the other replaces it: else the
+	// slower one would take away what the faster has just made. Where a folder can't be
+	// locked it goes without.
+	folder, err := os.Open(filepath.Dir(link))
+	if err != nil {
+		return wrap(link, err)
+	}
+	defer func() { _ = folder.Close() }() // which unlocks it
+	_ = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX)
+	err = os.Symlink(device, link)
 	if err == nil || !errors.Is(err, os.ErrExist) {
 		return wrap(link, err)
 	}
@@ -204,11 +213,13 @@ func (x *Exposed) Device() string { return x.device }
 // finds it hung up. A second one returns what the first did.
 func (x *Exposed) Close() error {
 	x.once.Do(func() {
-		x.cancel()
-		x.closed = <-x.done
+		// The link first: once the pseudo-terminal is gone its name may be another bridge's,
+		// and so may a link to it.
 		if target, err := os.Readlink(x.link); err == nil && target == x.device {
-			x.closed = errors.Join(x.closed, os.Remove(x.link))
+			x.closed = os.Remove(x.link)
 		}
+		x.cancel()
+		x.closed = errors.Join(x.closed, <-x.done)
 	})
 	return x.closed
 }
