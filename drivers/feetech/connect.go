@@ -48,10 +48,14 @@ func (b *body) open(ctx context.Context) error {
 	if ended != nil {
 		return errors.Join(robot.Errf(robot.CodeDisconnected, "port "+b.o.Port, "not opened: %w", ended), p.Close())
 	}
+	if b.bus != nil {
+		b.sayLine(time.Now()) // the last of the link before
+	}
 	b.bus, err = bus.New(p, b.fam.codec(), b.busOptions())
 	if err != nil {
 		return errors.Join(err, b.hangUp())
 	}
+	b.said = bus.Counters{}
 	return nil
 }
 

@@ -45,7 +45,22 @@ func (b *body) Read(_ context.Context, s *hosted.Sample) error {
 		}
 	}
 	s.Faults = b.faults
+	if at.Sub(b.saidAt) >= sayEvery {
+		b.sayLine(at)
+	}
 	return nil
+}
+
+// sayLine logs what the line has damaged and lost since that was logged last, if anything:
+// what was thrown away was asked for again, so that nobody else tells of it.
+func (b *body) sayLine(now time.Time) {
+	is, was := b.bus.Counters(), b.said
+	if is.Damaged == was.Damaged && is.Foreign == was.Foreign && is.Stray == was.Stray && is.Tries == was.Tries {
+		return
+	}
+	b.said, b.saidAt = is, now
+	b.o.Log.Warn("the line isn't clean", "port", b.o.Port, "damaged_packets", is.Damaged-was.Damaged, "foreign_packets", is.Foreign-was.Foreign,
+		"stray_bytes", is.Stray-was.Stray, "asked_again", is.Tries-was.Tries)
 }
 
 // nobody is the error of a bus on which no servo answers any more.
