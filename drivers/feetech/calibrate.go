@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/tau-robot/tau/drivers/feetech/bus"
@@ -256,32 +255,3 @@ func (c *Calibrator) locked(id byte, v int64) error {
 
 // set writes a register once and reads it back.
 func (c *Calibrator) set(id byte, s setting) error { return writeAndRead(c.bus, id, []setting{s}) }
-
-// OffsetFor returns the offset with which a range that was measured by hand lies in the
-// middle of a servo's ticks, and the range as it is then. low and high are ticks as Turns
-// has them, measured with the servo's present offset. A whole turn is refused: the seam
-// lies in it wherever it is; so is, for Dynamixel, a range that their offset can't take
-// off the seam.
-func OffsetFor(driver string, low, high float64, present int) (offset, tickMin, tickMax int, err error) {
-	fam, ok := familyOf(driver)
-	if !ok {
-		return 0, 0, 0, robot.Errf(robot.CodeInvalidArgument, "driver", "%q is no driver of servo buses; there are feetech and dynamixel", driver)
-	}
-	if !(low < high) || math.IsInf(low, 0) || math.IsInf(high, 0) {
-		return 0, 0, 0, robot.Errf(robot.CodeInvalidArgument, "range", "%g to %g ticks is no range", low, high)
-	}
-	if most := float64(Turn - 2*margin); high-low > most {
-		return 0, 0, 0, robot.LimitErr(robot.CodeInvalidArgument, "range", high-low, most, "tick", "the joint has turned a whole turn, or nearly: the encoder's seam lies within its range wherever it is put")
-	}
-	middle := (low+high)/2 + float64(present) // of the encoder itself
-	offset = fam.best(middle)
-	// The same turn of the encoder as the middle of the range, which is half a turn now.
-	shift := float64(present-offset) - Turn*math.Round((middle-float64(offset)-half)/Turn)
-	tickMin, tickMax = int(math.Ceil(low+shift)), int(math.Floor(high+shift))
-	const clear = margin - 2 // to the seam: but for rounding, and an offset of half a turn less a tick
-	first, last := fam.span(offset)
-	if tickMin < first+clear || tickMax > last-clear {
-		return 0, 0, 0, robot.Errf(robot.CodeInvalidArgument, "range", "the encoder's seam lies within the range of %d to %d ticks, or right beside it, and no offset that such a servo takes moves it out: take the horn off, turn the servo by half a turn, and put it on again", tickMin, tickMax)
-	}
-	return offset, tickMin, tickMax, nil
-}

@@ -36,9 +36,7 @@ type family struct {
 	// span is the range of ticks that a servo with that offset counts in.
 	span func(offset int) (low, high int)
 	// asOffset turns an offset of hardware.Joint into the register's value.
-	asOffset func(int64) int64
-	// best is the offset that puts a place of the encoder nearest to the middle.
-	best               func(ticks float64) int
+	asOffset           func(int64) int64
 	readSetup          func(b []byte) setup
 	readFast, readSlow func(b []byte, s *setup, m *measured)
 	// holding is what is written, and read back, before the torque goes on: for each

@@ -50,11 +50,6 @@ func dynamixelFamily() *family {
 		}
 		return nil
 	}
-	f.best = func(ticks float64) int {
-		// Its ticks don't go round: an offset only moves their ends.
-		turn := math.Mod(math.Mod(ticks, Turn)+Turn, Turn)
-		return max(-dxlMostOffset, min(dxlMostOffset, int(math.Round(turn-half))))
-	}
 	f.readSetup = func(b []byte) setup {
 		at := func(r bus.Register) int { return int(f.setup.of(b, r)) }
 		s := setup{

@@ -39,17 +39,6 @@ func feetechFamily() *family {
 		}
 		return nil
 	}
-	f.best = func(ticks float64) int {
-		v := int(math.Round(math.Mod(ticks-half, Turn)))
-		switch {
-		case v >= half:
-			v -= Turn
-		case v < -half:
-			v += Turn
-		}
-		lo, hi := sts.HomingOffset.Range()
-		return max(int(lo), min(int(hi), v)) // half a turn doesn't fit, and one tick less does
-	}
 	f.readSetup = func(b []byte) setup {
 		at := func(r bus.Register) int { return int(f.setup.of(b, r)) }
 		s := setup{

@@ -16,8 +16,6 @@ type Turns struct {
 	last float64 // ticks as they were read
 	base float64 // whole turns, in ticks
 	seen bool
-	// The least and the largest of what Add returned.
-	low, high float64
 }
 
 // Add takes the next sample, in ticks, and returns it as the first one's turn counts it:
@@ -34,32 +32,6 @@ func (t *Turns) Add(ticks float64) float64 {
 			t.base += Turn
 		}
 	}
-	u := ticks + t.base
-	if !t.seen {
-		t.low, t.high = u, u
-	}
 	t.last, t.seen = ticks, true
-	t.low, t.high = math.Min(t.low, u), math.Max(t.high, u)
-	return u
-}
-
-// Range returns the least and the largest of what Add has returned, NaN where that is
-// nothing. Their difference is what the shaft has turned through.
-func (t *Turns) Range() (low, high float64) {
-	if !t.seen {
-		return math.NaN(), math.NaN()
-	}
-	return t.low, t.high
-}
-
-// Unwrap returns the samples of one encoder, in ticks, in the order in which they were
-// read, as Turns counts them: 3900, 4000, 4095, 0, 100 are 3900, 4000, 4095, 4096, 4196,
-// a range of 296 ticks and not of 4095. The slice is a new one.
-func Unwrap(samples []float64) []float64 {
-	var t Turns
-	out := make([]float64, len(samples))
-	for i, s := range samples {
-		out[i] = t.Add(s)
-	}
-	return out
+	return ticks + t.base
 }
