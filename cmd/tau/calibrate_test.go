@@ -35,6 +35,10 @@ func TestACalibrationOfASilentBusSaysWhatToLookAt(t *testing.T) {
 	r := tau(t, "", "robot", "calibrate", "--driver", "feetech", "--port", port, "--config", file)
 	require.Equal(t, 2, r.status)
 	require.Contains(t, r.stderr, "terminal")
+	// Where the file can't be written is said before anything is asked of the bus.
+	s = seatAt(t, pty.Winsize{Rows: 50, Cols: 200}, "robot", "calibrate", "--driver", "feetech", "--port", port, "--config", filepath.Join(filepath.Dir(file), "none", "arm.toml"))
+	s.await("not written")
+	require.Equal(t, 2, s.status())
 	require.NoError(t, os.WriteFile(file, []byte("driver = \"mcu\"\n"), 0o600))
 	s = seatAt(t, pty.Winsize{Rows: 50, Cols: 200}, "robot", "calibrate", "--driver", "feetech", "--port", port, "--config", file)
 	s.await(`is for the driver "mcu", and --driver is "feetech"; move it away`)
@@ -71,4 +75,8 @@ func TestADoctorSaysWhatIsWrong(t *testing.T) {
 	usage(t, []string{"robot", "calibrate", "--driver", "feetech"}, "--port")
 	usage(t, []string{"robot", "calibrate", "--driver", "feetech", "--port", "x"}, "--config")
 	usage(t, []string{"robot", "calibrate", "--driver", "feetech", "--port", "x", "--config", "y", "--new-id", "3"}, "--new-id")
+	// An ID that no file could name isn't given, and nothing is opened for it.
+	for _, id := range []string{"0", "-1", "253", "1000"} {
+		usage(t, []string{"robot", "calibrate", "--driver", "feetech", "--port", "x", "--new-id", id}, "--new-id "+id+": a robot's file takes the IDs 1 to 252 of feetech")
+	}
 }

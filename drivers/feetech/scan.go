@@ -42,6 +42,8 @@ type ScanOptions struct {
 	// IDs are those to look for. nil: 0 to 31, among which all arms are that come as a
 	// kit; each takes 26 ms a speed where nobody has it.
 	IDs []int
+	// All looks for each ID that such a servo can have, in place of IDs: seconds a speed.
+	All bool
 }
 
 const lastScanned = 31
@@ -56,6 +58,12 @@ func Scan(ctx context.Context, o ScanOptions) ([]Device, error) {
 	ids, err := fam.asIDs(o.IDs)
 	if err != nil {
 		return nil, err
+	}
+	if o.All {
+		o.IDs, ids = nil, nil
+		for id := range fam.lastID + 1 {
+			ids = append(ids, byte(id))
+		}
 	}
 	if o.Bauds == nil {
 		o.Bauds = fam.bauds

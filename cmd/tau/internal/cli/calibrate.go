@@ -57,7 +57,7 @@ func (a *app) runCalibrate(k *calibrateFlags) error {
 	case k.port == "":
 		return exit.Usagef("robot calibrate needs --port, the device of the servo bus")
 	case k.set("new-id"):
-		return a.renumber(k)
+		return a.newID(k)
 	case k.config == "":
 		return exit.Usagef("robot calibrate needs --config, the file that it writes")
 	case !term.IsTerminal(int(a.in.Fd())) || !term.IsTerminal(int(a.out.Fd())):
@@ -74,6 +74,9 @@ func (a *app) runCalibrate(k *calibrateFlags) error {
 	}
 	if err := k.speed(old); err != nil {
 		return err
+	}
+	if err := calibrate.Try(k.config); err != nil {
+		return exit.Usagef("--config: %w", err) // now, and not at the end of an hour's work
 	}
 	s, err := calibrate.New(calibrate.Options{
 		Model: m, Driver: k.driver, Baud: k.baud, Name: k.config, Old: old, Drop: drop(m), Now: now,
@@ -106,36 +109,94 @@ func (a *app) runCalibrate(k *calibrateFlags) error {
 	return exit.Bridgef("%w", errors.Join(err, closed))
 }
 
-// renumber gives the one servo that is connected another ID: a kit's all have the same.
-func (a *app) renumber(k *calibrateFlags) (err error) {
+// newID gives the one servo that is connected another ID: a kit's all have the same.
+func (a *app) newID(k *calibrateFlags) error {
 	if k.set("config") {
 		return exit.Usagef("--new-id does nothing with --config")
+	}
+	if lo, hi := hardware.Channels(k.driver); k.newID < lo || k.newID > hi {
+		return exit.Usagef("--new-id %d: a robot's file takes the IDs %d to %d of %s", k.newID, lo, hi, k.driver)
 	}
 	if err := k.speed(nil); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	c, found, err := feetech.OpenCalibrator(ctx, feetech.CalibratorOptions{Driver: k.driver, Port: k.port, Baud: k.baud})
+	said, err := renumber(ctx, feetech.CalibratorOptions{Driver: k.driver, Port: k.port, Baud: k.baud}, k.newID)
+	switch {
+	case err == nil:
+		return write(a.out, said)
+	case ctx.Err() != nil && robot.CodeOf(err) == robot.CodeCancelled:
+		return exit.Silent(exit.Interrupted) // before anything was written
+	}
+	return err
+}
+
+// renumber gives the one servo of a line another ID and says so. Nothing is written where
+// there isn't one alone, or where it has torque.
+func renumber(ctx context.Context, o feetech.CalibratorOptions, to int) (said string, err error) {
+	scan := scanOf(o)
+	found, err := feetech.Scan(ctx, scan)
+	if err == nil && len(found) == 0 { // it may have been given a high one
+		scan.All = true
+		found, err = feetech.Scan(ctx, scan)
+	}
+	switch {
+	case err != nil:
+		return "", exit.Bridgef("%w", err)
+	case len(found) == 0:
+		return "", exit.Bridgef("no servo answers at %d bit/s: is its supply on (USB alone doesn't power it), is the cable in, the speed right? 'tau robot doctor' tries the other speeds", o.Baud)
+	case len(found) > 1:
+		return "", exit.Callsf("%d servos answer; connect the one that is to have the ID %d alone", len(found), to)
+	}
+	d := &found[0]
+	switch {
+	case d.Shared || !d.Known:
+		return "", exit.Callsf("the servo with the ID %d: %s", d.ID, d.Trouble)
+	case d.ID == to:
+		return fmt.Sprintf("The servo has the ID %d already.\n", to), nil
+	case d.Powered:
+		return "", exit.Callsf("the servo with the ID %d has torque: switch its supply off and on, which ends that, and try again", d.ID)
+	}
+	o.IDs = []int{d.ID}
+	c, _, err := feetech.OpenCalibrator(ctx, o)
 	if err != nil {
-		return exit.Bridgef("%w", err)
+		return "", exit.Bridgef("%w", err)
 	}
-	defer func() {
-		if closed := c.Close(); err == nil && closed != nil {
-			err = exit.Bridgef("%w", closed)
+	if err := errors.Join(c.SetID(ctx, d.ID, to), c.Close()); err != nil {
+		return "", exit.Bridgef("%w", err)
+	}
+	return fmt.Sprintf("The servo with the ID %d has the ID %d from now on.\n", d.ID, to), nil
+}
+
+// scanOf looks for servos on the line of a calibrator.
+func scanOf(o feetech.CalibratorOptions) feetech.ScanOptions {
+	s := feetech.ScanOptions{Driver: o.Driver, Port: o.Port, Bauds: []int{o.Baud}}
+	if o.Dial != nil {
+		s.DialAt = func(ctx context.Context, _ int) (feetech.Port, error) { return o.Dial(ctx) }
+	}
+	return s
+}
+
+// servosOf are the servos of a line: those with the IDs that arms come with as a kit, and
+// of ids, which are to be there, the others.
+func servosOf(ctx context.Context, o feetech.ScanOptions, ids []int) ([]feetech.Device, error) {
+	found, err := feetech.Scan(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(found, func(d feetech.Device) bool { return d.ID == id }) {
+			o.IDs = append(o.IDs, id)
 		}
-	}()
-	if len(found) != 1 {
-		return exit.Callsf("%d servos answer; connect the one that is to have the ID %d alone", len(found), k.newID)
 	}
-	from := found[0].ID
-	if from == k.newID {
-		return write(a.out, fmt.Sprintf("The servo has the ID %d already.\n", from))
+	if len(o.IDs) == 0 {
+		return found, nil
 	}
-	if err := c.SetID(ctx, from, k.newID); err != nil {
-		return exit.Bridgef("%w", err)
-	}
-	return write(a.out, fmt.Sprintf("The servo with the ID %d has the ID %d from now on.\n", from, k.newID))
+	more, err := feetech.Scan(ctx, o)
+	found = append(found, more...)
+	slices.SortFunc(found, func(a, b feetech.Device) int { return a.ID - b.ID })
+	return found, err
 }
 
 // earlier reads the file that is there, nil if none is. One that can't be read whole isn't
@@ -201,30 +262,22 @@ type handBus struct {
 
 var _ calibrate.Bus = (*handBus)(nil)
 
-// Scan opens the line and finds the servos; what isn't of the arm is named and let go of.
+// Scan finds the servos, and opens the line to those of the arm alone: nothing else of the
+// bus is touched. Where it can't be measured as it is, what was found says why.
 func (b *handBus) Scan(ctx context.Context) ([]calibrate.Found, error) {
-	c, devices, err := feetech.OpenCalibrator(ctx, b.o)
-	found, others := make([]calibrate.Found, 0, len(devices)), 0
-	clash := false
-	for _, d := range devices {
-		found = append(found, calibrate.Found{ID: d.ID, Model: d.Model, Firmware: d.Firmware, Offset: d.Offset, Low: d.Low, High: d.High, Powered: d.Powered, Clash: d.Shared})
-		clash = clash || d.Shared
-		if !slices.Contains(b.ids, d.ID) {
-			others++
+	devices, err := servosOf(ctx, scanOf(b.o), b.ids)
+	if err != nil {
+		return nil, err
+	}
+	found, whole := make([]calibrate.Found, len(devices)), 0
+	for i, d := range devices {
+		found[i] = calibrate.Found{ID: d.ID, Model: d.Model, Firmware: d.Firmware, Offset: d.Offset, Low: d.Low, High: d.High, Powered: d.Powered, Trouble: d.Trouble, Clash: d.Shared}
+		if d.Trouble == "" && slices.Contains(b.ids, d.ID) {
+			whole++
 		}
 	}
-	switch {
-	case err != nil && clash:
-		return found, nil // whoever asked says which
-	case err != nil:
-		return nil, err
-	}
-	if b.c = c; others == 0 || others+len(b.ids) > len(found) {
+	if whole < len(b.ids) {
 		return found, nil
-	}
-	// From here on nothing else of the bus is touched.
-	if err := c.Close(); err != nil {
-		return nil, err
 	}
 	o := b.o
 	o.IDs = b.ids

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -57,7 +56,7 @@ func (a *app) runDoctor(k *doctorFlags) error {
 		}
 	}
 	if o.Driver == hardware.DriverFeetech || o.Driver == hardware.DriverDynamixel {
-		o.Bus = busOf(o.Driver, o.Port)
+		o.Bus = busOf(feetech.ScanOptions{Driver: o.Driver, Port: o.Port})
 		if o.File != nil && o.File.Driver != o.Driver {
 			o.File = nil // said, and nothing is held against it
 			o.FileErr = robot.Errf(robot.CodeInvalidArgument, k.config, "it is for another driver than --driver %s", o.Driver)
@@ -107,18 +106,12 @@ func (k *doctorFlags) file(now time.Time) (*hardware.File, error) {
 	return f, nil
 }
 
-// lastKitID is the last ID that arms come with as a kit.
-const lastKitID = 31
-
-// busOf asks the servos of a port.
-func busOf(driver, port string) doctor.Bus {
+// busOf asks the servos of a line.
+func busOf(o feetech.ScanOptions) doctor.Bus {
 	return func(ctx context.Context, baud int, ids []int) ([]doctor.Servo, error) {
-		for id := range lastKitID + 1 {
-			if !slices.Contains(ids, id) && (id > 0 || driver == hardware.DriverDynamixel) {
-				ids = append(ids, id)
-			}
-		}
-		devices, err := feetech.Scan(ctx, feetech.ScanOptions{Driver: driver, Port: port, Bauds: []int{baud}, IDs: ids})
+		at := o
+		at.Bauds = []int{baud}
+		devices, err := servosOf(ctx, at, ids)
 		out := make([]doctor.Servo, len(devices))
 		for i, d := range devices {
 			out[i] = doctor.Servo{
@@ -128,7 +121,7 @@ func busOf(driver, port string) doctor.Bus {
 		}
 		var e *robot.Error
 		if err != nil && !errors.As(err, &e) {
-			err = robot.Errf(robot.CodeDisconnected, "port "+port, "%w", err)
+			err = robot.Errf(robot.CodeDisconnected, "port "+o.Port, "%w", err)
 		}
 		return out, err
 	}
