@@ -8,8 +8,13 @@ import (
 	"time"
 )
 
-// tick is how often a served bus moves its arm on though nobody asks.
-const tick = 20 * time.Millisecond
+const (
+	// tick is how often a served bus moves its arm on though nobody asks.
+	tick = 20 * time.Millisecond
+	// ahead is how much of what a served host sends may lie ahead of the wire: the rest
+	// waits where it is, as at an adapter whose buffer is full.
+	ahead = 20 * time.Millisecond
+)
 
 // Serve puts the bus behind rw, which is the host's end: what comes out of it are the
 // host's bytes, and the servos' answers go in, at the times of the wire or a little later,
@@ -21,7 +26,7 @@ const tick = 20 * time.Millisecond
 // them, as from an adapter that listens before it talks.
 //
 // A host that doesn't read holds nothing up: what it has no room for is dropped and
-// counted. Serve owns rw, and returns nil once ctx has ended, or the error of rw, in both
+// counted. One that writes faster than the wire is read from at the wire's pace. Serve owns rw, and returns nil once ctx has ended, or the error of rw, in both
 // cases with rw closed and everything of its own ended. BUSY: the bus has a link.
 func (b *Bus) Serve(ctx context.Context, rw io.ReadWriteCloser, rate func() int) error {
 	l, err := b.Dial()
@@ -33,7 +38,7 @@ func (b *Bus) Serve(ctx context.Context, rw io.ReadWriteCloser, rate func() int)
 	defer cancel()
 	ended := make(chan error, 2)
 	var all sync.WaitGroup
-	all.Go(func() { ended <- b.listen(l, rw, rate) })
+	all.Go(func() { ended <- b.listen(ctx, l, rw, rate) })
 	all.Go(func() { ended <- answer(l, rw) })
 	all.Go(func() { b.passTime(ctx) })
 	select {
@@ -51,7 +56,7 @@ func (b *Bus) Serve(ctx context.Context, rw io.ReadWriteCloser, rate func() int)
 }
 
 // listen hands on what the host sends.
-func (b *Bus) listen(l *Link, r io.Reader, rate func() int) error {
+func (b *Bus) listen(ctx context.Context, l *Link, r io.Reader, rate func() int) error {
 	buf := make([]byte, 512)
 	for {
 		n, err := r.Read(buf)
@@ -59,11 +64,39 @@ func (b *Bus) listen(l *Link, r io.Reader, rate func() int) error {
 			if err := b.adopt(l, rate); err != nil {
 				return err
 			}
-			if _, err := l.Write(buf[:n]); err != nil {
+			if err := b.pour(ctx, l, buf[:n]); err != nil {
 				return err
+			}
+			if ctx.Err() != nil {
+				return nil
 			}
 		}
 		if err != nil {
+			return err
+		}
+	}
+}
+
+// pour lays bytes on the wire no faster than they leave it. It ends with ctx.
+func (b *Bus) pour(ctx context.Context, l *Link, p []byte) error {
+	for {
+		var room int
+		var full time.Duration // how much lies ahead
+		b.at(func(now time.Duration) {
+			room, full = max(1, int(ahead/byteTime(l.baud))), b.wire.free-now
+		})
+		if full > ahead {
+			t := time.NewTimer(full - ahead)
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+				t.Stop()
+				return nil
+			}
+			continue
+		}
+		n, err := l.Write(p[:min(room, len(p))])
+		if p = p[n:]; err != nil || len(p) == 0 {
 			return err
 		}
 	}
