@@ -44,9 +44,6 @@ type Options struct {
 	// that its register can say.
 	ReturnDelay time.Duration
 	Tries       int // of a Read, SyncRead, Ping; 0 is 3
-	// Unacknowledged says that the servos don't answer a Write (their status return
-	// level): it is then sent and nobody knows whether it was done.
-	Unacknowledged bool
 	// KeptBelow is the address below which registers are kept without power: their Write
 	// is answered up to StoreTime later (0 is 100 ms).
 	KeptBelow uint16

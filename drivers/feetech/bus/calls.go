@@ -43,12 +43,12 @@ func (b *Bus) Read(id byte, addr uint16, dst []byte) (status byte, err error) {
 }
 
 // Write writes data from addr on and waits for the servo's acknowledgement, once: a Write is never
-// repeated. A Write to Broadcast, and any with Unacknowledged, is sent and that is all.
+// repeated. A Write to Broadcast is sent and that is all.
 //
 // UNKNOWN_OUTCOME (ErrSilent, ErrDamaged) says that whether it was done isn't known.
 func (b *Bus) Write(id byte, addr uint16, data []byte) (status byte, err error) {
 	i := Instruction{Op: Write, ID: id, Addr: addr, Count: len(data), Data: data}
-	if id == Broadcast || b.o.Unacknowledged {
+	if id == Broadcast {
 		return 0, b.tell(i)
 	}
 	var extra time.Duration
@@ -63,7 +63,7 @@ func (b *Bus) Write(id byte, addr uint16, data []byte) (status byte, err error) 
 // answer it.
 func (b *Bus) Reboot(id byte) (status byte, err error) {
 	i := Instruction{Op: Reboot, ID: id}
-	if id == Broadcast || b.o.Unacknowledged || !b.codec.AnswersReboot() {
+	if id == Broadcast || !b.codec.AnswersReboot() {
 		return 0, b.tell(i)
 	}
 	return b.ask(i, nil, 1, 0)

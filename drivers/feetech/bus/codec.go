@@ -122,8 +122,6 @@ type Codec interface {
 	ParseInstruction(b []byte) (i Instruction, n int, err error)
 	// StatusSize is the length of a status packet with that many parameters, without stuffing.
 	StatusSize(params int) int
-	// Little reports the order of a register's bytes: true for the low byte first.
-	Little() bool
 	// PingParams is how many parameters a servo answers a Ping with.
 	PingParams() int
 	// AnswersReboot says whether a servo answers a Reboot before it restarts.

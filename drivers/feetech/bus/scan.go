@@ -135,9 +135,8 @@ type Line interface {
 
 // Rate is what answered at a baud rate.
 type Rate struct {
-	Baud  int
-	IDs   []byte
-	Stray uint64 // bytes that came and were no answer
+	Baud int
+	IDs  []byte
 }
 
 // FindBaud opens the line at each rate in turn and asks who is there: what a servo that
@@ -178,6 +177,5 @@ func atBaud(ctx context.Context, open func(ctx context.Context, baud int) (Line,
 			return r, err
 		}
 	}
-	r.Stray = b.count.Stray
 	return r, nil
 }

@@ -112,16 +112,3 @@ func TestAComputerThatWakesUpLate(t *testing.T) {
 		require.Zero(t, b.Counters().Tries)
 	})
 }
-
-// Where nothing is acknowledged nothing is waited for.
-func TestARebootThatNobodyAcknowledges(t *testing.T) {
-	both(t, func(t *testing.T, c func() bus.Codec) {
-		r := six(t, c, bus.Options{Unacknowledged: true})
-		r.reads(1, 0, 3)
-		r.servo(1).Mute = true
-		start := time.Now()
-		_, err := r.bus.Reboot(1)
-		require.NoError(t, err)
-		require.Zero(t, time.Since(start))
-	})
-}

@@ -47,9 +47,6 @@ func New() *Codec { return &Codec{} }
 // Name implements bus.Codec.
 func (*Codec) Name() string { return "dynamixel 2.0" }
 
-// Little implements bus.Codec.
-func (*Codec) Little() bool { return true }
-
 // StatusSize implements bus.Codec.
 func (*Codec) StatusSize(params int) int { return bodyStart + minStatus + params }
 

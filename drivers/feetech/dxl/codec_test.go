@@ -48,7 +48,6 @@ func FuzzInstruction(f *testing.F)  { bustest.FuzzInstruction(f, dxl.New(), vect
 func TestCodecSaysWhatItIs(t *testing.T) {
 	c := dxl.New()
 	require.Equal(t, "dynamixel 2.0", c.Name())
-	require.True(t, c.Little())
 	require.Equal(t, 11, c.StatusSize(0))
 	require.Equal(t, len(c.AppendStatus(nil, bus.Status{ID: 1, Params: make([]byte, 15)})), c.StatusSize(15))
 	require.Equal(t, 3, c.PingParams())

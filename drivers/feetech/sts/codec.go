@@ -44,9 +44,6 @@ func New() *Codec { return &Codec{} }
 // Name implements bus.Codec.
 func (*Codec) Name() string { return "feetech" }
 
-// Little implements bus.Codec: STS and SMS servos send the low byte first.
-func (*Codec) Little() bool { return true }
-
 // StatusSize implements bus.Codec.
 func (*Codec) StatusSize(params int) int { return headLen + minLength + params }
 

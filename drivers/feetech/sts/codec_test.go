@@ -37,7 +37,6 @@ func FuzzInstruction(f *testing.F)  { bustest.FuzzInstruction(f, sts.New(), vect
 func TestCodecSaysWhatItIs(t *testing.T) {
 	c := sts.New()
 	require.Equal(t, "feetech", c.Name())
-	require.True(t, c.Little())
 	require.Equal(t, 6, c.StatusSize(0))
 	require.Equal(t, len(c.AppendStatus(nil, bus.Status{ID: 1, Params: make([]byte, 15)})), c.StatusSize(15))
 	require.Zero(t, c.PingParams())

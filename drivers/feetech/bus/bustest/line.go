@@ -203,7 +203,6 @@ type Servo struct {
 	Error  byte          // of its answers
 	Delay  time.Duration // before it answers
 	Mute   bool          // hears, does, and says nothing
-	Quiet  bool          // acknowledges no Write
 	Ping   []byte        // parameters of its answer to a Ping
 }
 
@@ -261,7 +260,7 @@ func (b *Bus) Answer(sent []byte) []Piece {
 			say(s, s.Memory[i.Addr:int(i.Addr)+i.Count])
 		case bus.Write:
 			copy(s.Memory[i.Addr:], i.Data)
-			if !s.Quiet && i.ID != bus.Broadcast {
+			if i.ID != bus.Broadcast {
 				say(s, nil)
 			}
 		case bus.Reboot:
