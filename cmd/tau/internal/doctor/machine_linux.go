@@ -38,9 +38,17 @@ func (c *computer) User() string {
 	return strconv.Itoa(os.Getuid())
 }
 
+// at is a path as the whole computer has it: a relative one is of the folder that this runs in.
+func (c *computer) at(path string) string {
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
+	}
+	return filepath.Join(c.root, path)
+}
+
 // Device looks at a path without opening it: that would raise DTR, and reset a board.
 func (c *computer) Device(path string) (d Device) {
-	st, err := os.Stat(filepath.Join(c.root, path))
+	st, err := os.Stat(c.at(path))
 	if err != nil {
 		return d
 	}
@@ -50,7 +58,7 @@ func (c *computer) Device(path string) (d Device) {
 	}
 	d.Exists = true
 	d.Serial = st.Mode()&os.ModeCharDevice != 0 && c.tty(sys.Rdev)
-	d.Allowed = unix.Access(filepath.Join(c.root, path), unix.R_OK|unix.W_OK) == nil
+	d.Allowed = unix.Access(c.at(path), unix.R_OK|unix.W_OK) == nil
 	gid := strconv.Itoa(int(sys.Gid))
 	d.Group, d.GroupMay = gid, st.Mode().Perm()&0o060 == 0o060
 	if g, err := user.LookupGroupId(gid); err == nil {
@@ -100,7 +108,7 @@ func number(rdev uint64) string {
 
 // Latency reads an adapter's latency timer; FTDI's have one.
 func (c *computer) Latency(path string) (ms int, ok bool) {
-	name := filepath.Base(resolved(filepath.Join(c.root, path)))
+	name := filepath.Base(resolved(c.at(path)))
 	b, err := os.ReadFile(filepath.Join(c.root, "sys/bus/usb-serial/devices", name, "latency_timer"))
 	if err != nil {
 		return 0, false
@@ -125,7 +133,7 @@ func (c *computer) ModemManager(path string) (runs, ignores bool) {
 			break
 		}
 	}
-	return runs, runs && c.ignored(filepath.Base(resolved(filepath.Join(c.root, path))))
+	return runs, runs && c.ignored(filepath.Base(resolved(c.at(path))))
 }
 
 // above is how many folders of /sys lie between a terminal and the hub at most.

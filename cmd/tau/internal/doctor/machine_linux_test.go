@@ -74,6 +74,11 @@ func TestADeviceIsLookedAtWithoutOpeningIt(t *testing.T) {
 	d := c.Device(slave.Name())
 	require.True(t, d.Exists && d.Serial && d.Allowed)
 	require.NotEmpty(t, d.Group)
+	// A link beside whoever asks, as --expose makes one, is a name like any other.
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Symlink(slave.Name(), "arm.tty"))
+	d = c.Device("arm.tty")
+	require.True(t, d.Exists && d.Serial && d.Allowed)
 	d = c.Device(filepath.Join(t.TempDir(), "none"))
 	require.False(t, d.Exists)
 	path := filepath.Join(t.TempDir(), "file")
