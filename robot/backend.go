@@ -2,6 +2,7 @@ package robot
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -48,6 +49,16 @@ type Info struct {
 	Watchdog    time.Duration
 	Identity    [32]byte // hash over driver, its version and its configuration
 	Calibration [32]byte // hash over the calibration; zero where there is none
+}
+
+// Clone returns a copy that shares no slice with i.
+func (i Info) Clone() Info {
+	i.Joints, i.Limits = slices.Clone(i.Joints), slices.Clone(i.Limits)
+	for k := range i.Limits {
+		i.Limits[k].Assumed = slices.Clone(i.Limits[k].Assumed)
+	}
+	i.Actuators, i.OpenLoop = slices.Clone(i.Actuators), slices.Clone(i.OpenLoop)
+	return i
 }
 
 // Grip makes a motion of the gripper joint one that may end early in contact.

@@ -43,6 +43,21 @@ func TestTheTighterOfTwoLimits(t *testing.T) {
 	require.False(t, a.Tighter(b).Bounded)
 }
 
+// What a caller does to what it was given stays with the caller.
+func TestAnInfoIsTheCallers(t *testing.T) {
+	fresh := func() robot.Info {
+		return robot.Info{
+			Joints: []string{"pan"}, OpenLoop: []bool{true}, Actuators: []robot.Actuator{{Name: "lamp"}},
+			Limits: []robot.JointLimits{{Upper: 1, Assumed: []string{"jerk"}}},
+		}
+	}
+	i := fresh()
+	c := i.Clone()
+	require.Equal(t, i, c)
+	c.Joints[0], c.OpenLoop[0], c.Actuators[0].Name, c.Limits[0].Upper, c.Limits[0].Assumed[0] = "", false, "", 2, ""
+	require.Equal(t, fresh(), i)
+}
+
 func TestAFaultSaysItsNumbers(t *testing.T) {
 	e := robot.LimitErr(robot.CodeDeviation, "pan", 0.3, 0.2, "rad", "pan is off its setpoint")
 	require.Equal(t, "pan is off its setpoint (0.3 rad, limit 0.2 rad)", e.Said())

@@ -281,13 +281,7 @@ func (r *Robot) describe() robot.Info {
 
 // Info says what this robot is. An e-stop of it is a category 2 stop, latched:
 // power stays on, as an arm without brakes would fall.
-func (r *Robot) Info() robot.Info {
-	info := r.info
-	info.Joints = append([]string(nil), info.Joints...)
-	info.Limits = append([]robot.JointLimits(nil), info.Limits...)
-	info.Actuators = append([]robot.Actuator(nil), info.Actuators...)
-	return info
-}
+func (r *Robot) Info() robot.Info { return r.info.Clone() }
 
 // Assumed lists what the simulation assumes about the robot rather than knows, a
 // sentence each. The slice is the caller's.

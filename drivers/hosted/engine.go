@@ -227,12 +227,7 @@ func (e *Engine) describe() {
 }
 
 // Info says what this robot is. The slices are the caller's.
-func (e *Engine) Info() robot.Info {
-	i := e.info
-	i.Joints, i.Limits = slices.Clone(i.Joints), slices.Clone(i.Limits)
-	i.Actuators, i.OpenLoop = slices.Clone(i.Actuators), slices.Clone(i.OpenLoop)
-	return i
-}
+func (e *Engine) Info() robot.Info { return e.info.Clone() }
 
 // broadcast wakes all that wait for a change; Engine.mu is held. It costs nothing where
 // nobody waits.

@@ -123,12 +123,7 @@ func (r *Robot) describe() {
 // Info says what this robot is. The slices are the caller's. Where it measures some
 // joints only, OpenLoop names the others. The watchdog of the board, which stops what
 // moves when the host is quiet for 200 ms, is the board's own.
-func (r *Robot) Info() robot.Info {
-	i := r.info
-	i.Joints, i.Limits = slices.Clone(i.Joints), slices.Clone(i.Limits)
-	i.Actuators, i.OpenLoop = slices.Clone(i.Actuators), slices.Clone(i.OpenLoop)
-	return i
-}
+func (r *Robot) Info() robot.Info { return r.info.Clone() }
 
 // broadcast wakes all that wait for a change; Robot.mu is held.
 func (r *Robot) broadcast() {
