@@ -177,6 +177,8 @@ func place(link, device string) error {
 	target, is := os.Readlink(link)
 	_, gone := os.Stat(target)
 	switch {
+	case is == nil && target == device:
+		return nil // a left-over: the killed bridge's pseudo-terminal had the number that ours has now
 	case is != nil:
 		return robot.Errf(robot.CodeInvalidArgument, "expose", "%s is there and is no link: name another path, nothing is overwritten", link)
 	case filepath.Dir(target) != filepath.Dir(device):

@@ -50,6 +50,22 @@ func TestOneOfManyReplacesALeftOver(t *testing.T) {
 	}
 }
 
+// Started again at once a bridge is given the very pseudo-terminal that the killed one had:
+// the left-over link leads to its own.
+func TestALeftOverThatLeadsToItsOwnIsNoOtherBridge(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "arm")
+	master, slave, err := pty.Open()
+	require.NoError(t, err)
+	defer func() { _, _ = master.Close(), slave.Close() }()
+	require.NoError(t, os.Symlink(slave.Name(), link))
+	require.NoError(t, place(link, slave.Name()))
+	target, err := os.Readlink(link)
+	require.NoError(t, err)
+	require.Equal(t, slave.Name(), target)
+	// To somebody else's it does lead elsewhere.
+	require.Error(t, place(link, slave.Name()+"9"))
+}
+
 // The link is gone before the pseudo-terminal is, whose name may be somebody else's at once.
 func TestTheLinkGoesFirst(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "arm")
