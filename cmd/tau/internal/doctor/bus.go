@@ -145,7 +145,7 @@ func checkServo(s *Servo, f *hardware.File) (out []Finding) {
 		return out // what else it says is of one of them, or of none
 	}
 	if s.Model == "" && s.Trouble != "" {
-		add("answers", gate.Escape(s.Trouble), "its cable, its supply, something beside the cable that disturbs it")
+		add("answers", gate.Escape(s.Trouble), "its cable, its supply, something that disturbs the line, a computer that is too busy; try again")
 		return out // it was there, and couldn't be asked
 	}
 	if !s.Known {
