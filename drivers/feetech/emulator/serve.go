@@ -64,11 +64,8 @@ func (b *Bus) listen(ctx context.Context, l *Link, r io.Reader, rate func() int)
 			if err := b.adopt(l, rate); err != nil {
 				return err
 			}
-			if err := b.pour(ctx, l, buf[:n]); err != nil {
+			if over, err := b.pour(ctx, l, buf[:n]); over || err != nil {
 				return err
-			}
-			if ctx.Err() != nil {
-				return nil
 			}
 		}
 		if err != nil {
@@ -77,8 +74,8 @@ func (b *Bus) listen(ctx context.Context, l *Link, r io.Reader, rate func() int)
 	}
 }
 
-// pour lays bytes on the wire no faster than they leave it. It ends with ctx.
-func (b *Bus) pour(ctx context.Context, l *Link, p []byte) error {
+// pour lays bytes on the wire no faster than they leave it; over: ctx has ended.
+func (b *Bus) pour(ctx context.Context, l *Link, p []byte) (over bool, err error) {
 	for {
 		var room int
 		var full time.Duration // how much lies ahead
@@ -91,13 +88,13 @@ func (b *Bus) pour(ctx context.Context, l *Link, p []byte) error {
 			case <-t.C:
 			case <-ctx.Done():
 				t.Stop()
-				return nil
+				return true, nil
 			}
 			continue
 		}
 		n, err := l.Write(p[:min(room, len(p))])
 		if p = p[n:]; err != nil || len(p) == 0 {
-			return err
+			return false, err
 		}
 	}
 }
