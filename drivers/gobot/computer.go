@@ -16,15 +16,19 @@ import (
 )
 
 // Pins are a computer's own: an adaptor of the library's, or part of one. What else it can
-// do is asked of it: lib.PWMPinnerProvider for servos, gpio.DigitalWriter and
-// gpio.PwmWriter for outputs, i2c.Connector for chips.
+// do is asked of it: lib.PWMPinnerProvider for servos and outputs with PWM,
+// gpio.DigitalWriter for the others, i2c.Connector for chips.
 type Pins interface {
 	Connect() error
 	Finalize() error
 }
 
-// servoPeriod is the time between two pulses of a servo at a computer's pin, ns.
-const servoPeriod = uint32(period)
+// The times between two pulses of a servo at a computer's pin, and of an output with PWM,
+// ns: no eye sees an LED flicker at 1 kHz.
+const (
+	servoPeriod  = uint32(period)
+	outputPeriod = uint32(time.Millisecond)
+)
 
 // computer is a rig of a computer's own pins.
 type computer struct {
@@ -101,21 +105,27 @@ func connectComputer(ctx context.Context, p Pins, f *hardware.File) (_ *computer
 			c.servos = append(c.servos, &chipServo{chips[j.Via], j.Channel, j.Name})
 			continue
 		}
-		from, ok := p.(lib.PWMPinnerProvider)
-		if !ok {
-			return nil, robot.Errf(robot.CodeNotSupported, j.Name, "%s offers no PWM whose pulses are given in ns; put the servo at a PCA9685 (via)", f.Adaptor)
-		}
-		pin, err := from.PWMPin(pwmName(j.Channel))
+		pin, err := c.pwm(j.Name, f.Adaptor, j.Channel)
 		if err != nil {
-			return nil, robot.Errf(robot.CodeDisconnected, j.Name, "PWM %d isn't to be had: %w", j.Channel, err)
+			return nil, err
 		}
 		c.servos = append(c.servos, &pwmServo{pin, j.Name})
 	}
 	return c, c.wire(f)
 }
 
-// pwmName is what the library calls a computer's PWM channel.
-func pwmName(channel int) string { return "pwm" + strconv.Itoa(channel) }
+// pwm returns a PWM channel, whatever it is doing.
+func (c *computer) pwm(what, adaptor string, channel int) (lib.PWMPinner, error) {
+	from, ok := c.pins.(lib.PWMPinnerProvider)
+	if !ok {
+		return nil, robot.Errf(robot.CodeNotSupported, what, "%s offers no PWM whose pulses are given in ns; use a PCA9685 (via)", adaptor)
+	}
+	pin, err := from.PWMPin("pwm" + strconv.Itoa(channel)) // as the library calls it
+	if err != nil {
+		return nil, robot.Errf(robot.CodeDisconnected, what, "PWM %d isn't to be had: %w", channel, err)
+	}
+	return pin, nil
+}
 
 // wire makes the outputs.
 func (c *computer) wire(f *hardware.File) error {
@@ -126,18 +136,18 @@ func (c *computer) wire(f *hardware.File) error {
 			continue
 		}
 		if o.PWM {
-			w, ok := c.pins.(gpio.PwmWriter)
-			if !ok {
-				return robot.Errf(robot.CodeNotSupported, o.Actuator, "%s offers no PWM", f.Adaptor)
+			pin, err := c.pwm(o.Actuator, f.Adaptor, o.Channel)
+			if err != nil {
+				return err
 			}
-			c.outputs = append(c.outputs, &written{maxDuty, func(v byte) error { return w.PwmWrite(pwmName(o.Channel), v) }, o.Actuator})
+			c.outputs = append(c.outputs, &pwmOutput{pin, o.Actuator})
 			continue
 		}
 		w, ok := c.pins.(gpio.DigitalWriter)
 		if !ok {
 			return robot.Errf(robot.CodeNotSupported, o.Actuator, "%s offers no digital outputs", f.Adaptor)
 		}
-		c.outputs = append(c.outputs, &written{1, func(v byte) error { return w.DigitalWrite(strconv.Itoa(o.Channel), v) }, o.Actuator})
+		c.outputs = append(c.outputs, &written{func(v byte) error { return w.DigitalWrite(strconv.Itoa(o.Channel), v) }, o.Actuator})
 	}
 	return nil
 }
@@ -172,18 +182,42 @@ func (s *pwmServo) failed(err error) error {
 	return robot.Errf(robot.CodeToolFailed, s.name, "its PWM pin: %w", err)
 }
 
+// begin gives a PWM pin its period, and reports whether it is enabled. One that nobody has
+// used yet has no period, and the kernel takes nothing else before; a pulse that is longer
+// than the new period it refuses, so there is none while that changes. A pin whose pulses
+// another program has inverted is high when it should be low.
+func begin(pin lib.PWMPinner, period uint32) (on bool, err error) {
+	if on, err = pin.Enabled(); err != nil {
+		return on, err
+	}
+	normal, err := pin.Polarity()
+	if err != nil {
+		return on, err
+	}
+	if on && !normal {
+		return on, errors.New("another program has it, and has inverted its pulses: end that one first")
+	}
+	old, err := pin.Period()
+	if err != nil {
+		return on, err
+	}
+	if old != 0 && old != period {
+		err = pin.SetDutyCycle(0)
+	}
+	if old != period {
+		err = errors.Join(err, pin.SetPeriod(period))
+	}
+	if !normal {
+		err = errors.Join(err, pin.SetPolarity(true))
+	}
+	return on, err
+}
+
 // attach sets period and pulse before the pin is enabled: the first pulse is the setpoint.
 func (s *pwmServo) attach(ctx context.Context, us float64) error {
-	on, err := s.pin.Enabled()
+	on, err := begin(s.pin, servoPeriod)
 	if err != nil {
 		return s.failed(err)
-	}
-	if p, err := s.pin.Period(); err != nil || p != servoPeriod {
-		// A pulse that is longer than the new period is refused, and so is one of 0 by
-		// nobody: it has none while it changes.
-		if err := errors.Join(s.pin.SetDutyCycle(0), s.pin.SetPeriod(servoPeriod)); err != nil {
-			return s.failed(err)
-		}
 	}
 	if err := s.set(us); err != nil {
 		return err
@@ -200,7 +234,13 @@ func (s *pwmServo) attach(ctx context.Context, us float64) error {
 	return err
 }
 
-func (s *pwmServo) detach(context.Context) error { return s.failed(s.pin.SetEnabled(false)) }
+func (s *pwmServo) detach(context.Context) error {
+	on, err := s.pin.Enabled()
+	if err != nil || !on {
+		return s.failed(err) // the kernel refuses to disable a pin that nobody has used yet
+	}
+	return s.failed(s.pin.SetEnabled(false))
+}
 
 func (s *pwmServo) read(context.Context) (powered bool, us float64, err error) {
 	on, err := s.pin.Enabled()
@@ -211,6 +251,10 @@ func (s *pwmServo) read(context.Context) (powered bool, us float64, err error) {
 	if err != nil {
 		return true, math.NaN(), s.failed(err)
 	}
+	normal, err := s.pin.Polarity()
+	if err != nil || !normal {
+		return true, math.NaN(), s.failed(err)
+	}
 	duty, err := s.pin.DutyCycle()
 	if err != nil || duty == 0 || p != servoPeriod {
 		return duty != 0 || err != nil, math.NaN(), s.failed(err)
@@ -218,14 +262,43 @@ func (s *pwmServo) read(context.Context) (powered bool, us float64, err error) {
 	return true, float64(duty) / 1000, nil
 }
 
-// written is an output that the library writes and nobody can ask.
+// pwmOutput is an output at a PWM pin of a computer.
+type pwmOutput struct {
+	pin  lib.PWMPinner
+	name string
+}
+
+func (*pwmOutput) most() float64 { return maxDuty }
+
+func (o *pwmOutput) set(_ context.Context, v float64) (float64, error) {
+	n := math.Round(v)
+	duty := uint32(n * float64(outputPeriod) / maxDuty)
+	on, err := begin(o.pin, outputPeriod)
+	if err == nil {
+		err = o.pin.SetDutyCycle(duty)
+	}
+	if err == nil && !on {
+		err = o.pin.SetEnabled(true)
+	}
+	if err == nil {
+		on, err = o.pin.Enabled()
+	}
+	if err != nil {
+		return 0, robot.Errf(robot.CodeToolFailed, o.name, "its PWM pin: %w", err)
+	}
+	if got, err := o.pin.DutyCycle(); err != nil || got != duty || !on {
+		return 0, robot.Errf(robot.CodeToolFailed, o.name, "its PWM pin has a pulse of %d ns (enabled: %t) after it was set to %d: %w", got, on, duty, err)
+	}
+	return n, nil
+}
+
+// written is an output that is on or off, which the library writes and nobody can ask.
 type written struct {
-	top   float64
 	write func(byte) error
 	name  string
 }
 
-func (w *written) most() float64 { return w.top }
+func (*written) most() float64 { return 1 }
 
 func (w *written) set(_ context.Context, v float64) (float64, error) {
 	n := math.Round(v)

@@ -23,7 +23,6 @@ import (
 type pi struct {
 	pwm       map[string]*pwmPin
 	digital   map[string]byte
-	duty      map[string]byte
 	mu        sync.Mutex // of chip
 	chip      *pca
 	connected bool
@@ -32,7 +31,7 @@ type pi struct {
 }
 
 func newPi() *pi {
-	p := &pi{pwm: map[string]*pwmPin{}, digital: map[string]byte{}, duty: map[string]byte{}, chip: newPCA(0x41)}
+	p := &pi{pwm: map[string]*pwmPin{}, digital: map[string]byte{}, chip: newPCA(0x41)}
 	for i := range 2 {
 		p.pwm[fmt.Sprintf("pwm%d", i)] = &pwmPin{}
 	}
@@ -58,7 +57,6 @@ func (p *pi) PWMPin(id string) (lib.PWMPinner, error) {
 }
 
 func (p *pi) DigitalWrite(id string, v byte) error { p.digital[id] = v; return nil }
-func (p *pi) PwmWrite(id string, v byte) error     { p.duty[id] = v; return nil }
 
 func (p *pi) DefaultI2cBus() int { return 1 }
 
@@ -96,43 +94,40 @@ func (b *i2cBus) WriteBlockData(address int, register uint8, data []byte) error 
 	return nil
 }
 
-// pwmPin is one of the kernel's: it refuses a pulse that is longer than the period.
+// pwmPin is one of the kernel's. Whatever is written to it, it refuses what would leave it
+// without a period, or with a pulse longer than that (drivers/pwm/core.c, pwm_apply…), and
+// another polarity while it is enabled.
 type pwmPin struct {
-	enabled      bool
-	period, duty uint32
-	pulses       []uint32 // while it is enabled
+	is     pwmState
+	pulses []uint32 // while it is enabled
 }
 
-func (p *pwmPin) note() {
-	if p.enabled {
-		p.pulses = append(p.pulses, p.duty)
-	}
+type pwmState struct {
+	enabled, inverted bool
+	period, duty      uint32
 }
-func (p *pwmPin) Export() error              { return nil }
-func (p *pwmPin) Unexport() error            { return nil }
-func (p *pwmPin) Enabled() (bool, error)     { return p.enabled, nil }
-func (p *pwmPin) SetEnabled(on bool) error   { p.enabled = on; p.note(); return nil }
-func (p *pwmPin) Polarity() (bool, error)    { return true, nil }
-func (p *pwmPin) SetPolarity(bool) error     { return nil }
-func (p *pwmPin) Period() (uint32, error)    { return p.period, nil }
-func (p *pwmPin) DutyCycle() (uint32, error) { return p.duty, nil }
 
-func (p *pwmPin) SetPeriod(v uint32) error {
-	if v < p.duty {
+func (p *pwmPin) apply(change func(*pwmState)) error {
+	next := p.is
+	if change(&next); next.period == 0 || next.duty > next.period || next.inverted != p.is.inverted && p.is.enabled {
 		return errors.New("invalid argument")
 	}
-	p.period = v
+	if p.is = next; next.enabled {
+		p.pulses = append(p.pulses, next.duty)
+	}
 	return nil
 }
 
-func (p *pwmPin) SetDutyCycle(v uint32) error {
-	if v > p.period {
-		return errors.New("invalid argument")
-	}
-	p.duty = v
-	p.note()
-	return nil
-}
+func (p *pwmPin) Export() error               { return nil }
+func (p *pwmPin) Unexport() error             { return nil }
+func (p *pwmPin) Enabled() (bool, error)      { return p.is.enabled, nil }
+func (p *pwmPin) Polarity() (bool, error)     { return !p.is.inverted, nil }
+func (p *pwmPin) Period() (uint32, error)     { return p.is.period, nil }
+func (p *pwmPin) DutyCycle() (uint32, error)  { return p.is.duty, nil }
+func (p *pwmPin) SetEnabled(on bool) error    { return p.apply(func(s *pwmState) { s.enabled = on }) }
+func (p *pwmPin) SetPolarity(n bool) error    { return p.apply(func(s *pwmState) { s.inverted = !n }) }
+func (p *pwmPin) SetPeriod(v uint32) error    { return p.apply(func(s *pwmState) { s.period = v }) }
+func (p *pwmPin) SetDutyCycle(v uint32) error { return p.apply(func(s *pwmState) { s.duty = v }) }
 
 // onPins is one servo at a computer's PWM, one at a chip, and the lamp at a PWM pin.
 func onPins() rig {
@@ -176,25 +171,65 @@ func TestAComputersPins(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "raspi", r.Info().Port)
 		pan := p.pwm["pwm0"]
-		require.False(t, pan.enabled, "connecting powers nothing")
+		require.False(t, pan.is.enabled, "connecting powers nothing")
 		actuate(t, r, robot.TorqueOn)
-		require.True(t, pan.enabled)
-		require.Equal(t, uint32(20e6), pan.period)
+		require.True(t, pan.is.enabled)
+		require.Equal(t, uint32(20e6), pan.is.period)
 		for _, d := range pan.pulses {
 			require.Equal(t, uint32(1472000), d, "each pulse is the setpoint, the first as well")
 		}
 		require.NoError(t, light(t, r, 1))
-		require.Equal(t, byte(254), p.duty["pwm1"])
+		require.Equal(t, pwmState{enabled: true, period: 1e6, duty: 996078}, p.pwm["pwm1"].is)
 		_, err = r.Execute(context.Background(), moveTo(t, r, []float64{0.5, 0.5}, 0), nil)
 		require.NoError(t, err)
 		_, f := g.parts(t)
-		require.InDelta(t, f.Joints[0].Units(0.5)*1000, pan.duty, 1)
+		require.InDelta(t, f.Joints[0].Units(0.5)*1000, pan.is.duty, 1)
 		require.InDelta(t, f.Joints[1].Units(0.5), p.chip.pulse(5), 2.5)
 		require.NoError(t, r.Close())
-		require.False(t, pan.enabled)
+		require.False(t, pan.is.enabled)
 		require.Zero(t, p.chip.pulse(5))
 		require.Equal(t, 1, p.finalized)
 	})
+}
+
+// What another program has left of a pin: another period is changed without a pulse of a
+// length that nobody asked for, an inverted one that is idle is set right, and one that is
+// in use isn't ours.
+func TestWhatAnotherProgramLeftOfAPin(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		left pwmState
+		want string // why torque_on is refused; "": it isn't
+	}{
+		{"another period", pwmState{period: 1e6, duty: 9e5}, ""},
+		{"an inverted pin", pwmState{inverted: true, period: 20e6, duty: 1e6}, ""},
+		{"an inverted pin in use", pwmState{enabled: true, inverted: true, period: 20e6, duty: 1e6}, "inverted"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPi()
+			pan := p.pwm["pwm0"]
+			pan.is = c.left
+			r, err := gobot.Open(context.Background(), onPins().withPins(t, p))
+			require.NoError(t, err, c.name)
+			defer func() { require.NoError(t, r.Close(), c.name) }()
+			s, err := r.State(context.Background())
+			require.NoError(t, err, c.name)
+			require.Equal(t, c.left.enabled, s.Powered, c.name)
+			if c.want != "" {
+				require.True(t, s.Unreferenced[0], "%s: nothing is known of its pulses", c.name)
+				_, err = r.Actuate(context.Background(), robot.Command{ID: "on", Kind: robot.TorqueOn, Epoch: s.StopEpoch})
+				require.Error(t, err, c.name)
+				require.Equal(t, c.left, pan.is, "%s: it is as it was", c.name)
+				pan.is.enabled = false // the other program ends
+				return
+			}
+			actuate(t, r, robot.TorqueOn)
+			require.Equal(t, pwmState{enabled: true, period: 20e6, duty: 1472000}, pan.is, c.name)
+			for _, d := range pan.pulses {
+				require.Equal(t, uint32(1472000), d, c.name)
+			}
+		})
+	}
 }
 
 // A chip that was without power has let its servo go; the one at a pin still holds.
