@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +14,55 @@ import (
 
 	"github.com/tau-robot/tau/robot"
 )
+
+// How often a board that says nothing is asked for its version, over all connections: fewHellos
+// times at once, and as often again every seldom. One that was cut off in the middle of a
+// message takes each of these bytes for a part of that, and a StandardFirmata of its time
+// doesn't look whether they still fit: beyond its 64 bytes they are written over what it has
+// behind, its servos' pulses too. One that boots says so by itself, if somebody listens.
+const (
+	fewHellos  = 12
+	mostHellos = 2 * fewHellos
+	seldom     = 20 * time.Second
+)
+
+// hellos counts how often a board was asked since one has answered.
+type hellos struct {
+	mu    sync.Mutex
+	asked int
+	last  time.Time
+}
+
+// may reports whether it may be asked once more, and counts that.
+func (h *hellos) may() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.asked >= mostHellos || h.asked >= fewHellos && time.Since(h.last) < seldom {
+		return false
+	}
+	h.asked++
+	h.last = time.Now()
+	return true
+}
+
+func (h *hellos) answered() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked = 0
+}
+
+// replugged is called when the line's device was gone: what is plugged in again is switched
+// on by that, mostly, and may have said so before anybody listened.
+func (h *hellos) replugged() {
+	const again = 4
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked = min(h.asked, fewHellos-again)
+}
+
+// protocolMajor is the version of Firmata's protocol that is spoken here: another one may
+// mean another thing by the same bytes.
+const protocolMajor = 2
 
 // The times of an exchange with a board.
 const (
@@ -35,7 +85,7 @@ const (
 // input is the newest value of an analogue input.
 type input struct {
 	counts int
-	at     time.Time // zero: none was ever heard
+	at     time.Time // it was measured no earlier; zero: none was ever heard
 }
 
 // state is what a board says of a pin.
@@ -59,12 +109,15 @@ type board struct {
 	c   *client.Client
 	on  *events
 	log *slog.Logger
+	// hellos outlives the connection.
+	hellos *hellos
 
 	pins     []pin
 	channels map[int]int // pin by analogue channel
 	firmware string      // and its version, as it names itself
 	analog   map[int]input
 
+	protocol           [2]byte // its version of Firmata's protocol, as it says
 	connecting         bool
 	asked              [2]atomic.Bool // capabilities, mapping: by whoever writes for the library
 	versions           int            // heard
@@ -89,9 +142,12 @@ func (p pin) can(mode int) bool { return p.modes>>mode&1 == 1 }
 // newBoard takes the port over. permit says what may be sent. Nothing has been sent yet.
 func newBoard(p Port, permit func([]byte) verdict, log *slog.Logger) *board {
 	b := &board{
-		on: newEvents(), log: log, analog: map[int]input{}, stateOf: -1, mark: -1,
+		on: newEvents(), log: log, hellos: &hellos{}, analog: map[int]input{}, stateOf: -1, mark: -1,
 	}
 	b.t = newTransport(p, func(f []byte) verdict {
+		if bytes.Equal(f, helloFrame) && !b.hellos.may() {
+			return withhold
+		}
 		for i, frame := range [...][]byte{capabilitiesFrame, mappingFrame} {
 			if bytes.Equal(f, frame) {
 				b.asked[i].Store(true)
@@ -165,13 +221,16 @@ func (b *board) connect(ctx context.Context) (err error) {
 			}
 			b.connecting = false
 			time.Sleep(readerEnds)
+			if b.protocol[0] != protocolMajor {
+				return robot.Errf(robot.CodeNotSupported, "firmata", "the board (%q) speaks version %d.%d of Firmata's protocol, and this driver %d: flash the StandardFirmata that comes with the Arduino IDE", b.firmware, b.protocol[0], b.protocol[1], protocolMajor)
+			}
 			return nil
 		case <-b.t.arrived:
 		case <-b.t.lost:
 			return b.t.why()
 		case <-again.C:
-			if b.versions == 0 {
-				if _, err := b.t.send([]byte{protocolVersion}); err != nil {
+			if b.versions == 0 && b.hellos.may() {
+				if _, err := b.t.send(helloFrame); err != nil {
 					return err
 				}
 			}
@@ -191,7 +250,7 @@ func (b *board) silent(ctx context.Context) error {
 	case b.versions == 0 && bad > 0:
 		return robot.Errf(robot.CodeLinkTimeout, "firmata", "the board says what isn't Firmata (%d bytes): is StandardFirmata on it, and is the baud rate in the robot's file its own (57600)?", bad)
 	case b.versions == 0:
-		return robot.Errf(robot.CodeLinkTimeout, "firmata", "the board doesn't answer: is StandardFirmata on it, and is the baud rate in the robot's file its own (57600)? A board that was cut off in the middle of a message answers once its reset button was pressed")
+		return robot.Errf(robot.CodeLinkTimeout, "firmata", "the board doesn't answer: is StandardFirmata on it, and is the baud rate in the robot's file its own (57600)? A board that was cut off in the middle of a message answers once its reset button was pressed, and isn't asked again and again until then: what it is sent it may keep")
 	}
 	return robot.Errf(robot.CodeLinkTimeout, "firmata", "the board said its version and then not what its pins can do (%d messages were none of Firmata's answers): flash StandardFirmata anew", b.unexpected)
 }
@@ -335,7 +394,9 @@ func (b *board) text(v any) {
 	s, _ := v.(string)
 	b.said = fromFirmata(s)
 	b.texts++
-	b.log.Warn("the board complains", "text", b.said, "count", b.texts)
+	if b.texts&(b.texts-1) == 0 { // the 1st, 2nd, 4th, …: a board may say so all day long
+		b.log.Warn("the board complains", "text", b.said, "count", b.texts)
+	}
 }
 
 // fromFirmata joins a text's characters, each of which comes as two times seven bits,

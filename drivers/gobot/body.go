@@ -23,8 +23,8 @@ type rig interface {
 	output(i int) output // of actuator i
 	// batch has the setpoints that f sets leave in one go.
 	batch(f func() error) error
-	// input returns the newest counts of an analogue input and when they arrived; the
-	// zero time: none have.
+	// input returns the newest counts of an analogue input and a time that they didn't
+	// arrive before; the zero time: none have.
 	input(ch int) (counts int, at time.Time)
 	// again reports whether the hardware has forgotten what it was told, and makes it
 	// ready anew. It moves and powers nothing.

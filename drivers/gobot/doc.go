@@ -9,8 +9,7 @@
 // needs cgo on macOS, starts goroutines that nothing can end, writes servos in whole
 // degrees, and sends an I2C request before it listens for the answer, for which it then
 // waits for ever. Of a computer: the adaptor that the robot's file names (platforms/raspi),
-// by the interfaces Pins, gobot.PWMPinnerProvider, gpio.DigitalWriter, gpio.PwmWriter and
-// i2c.Connector.
+// by the interfaces Pins, gobot.PWMPinnerProvider, gpio.DigitalWriter and i2c.Connector.
 //
 // # How the client is fenced
 //
@@ -44,7 +43,8 @@
 // afterwards none, since it keeps what a servo was told last. It takes pulses from 544 µs
 // on, shorter ones being degrees. A board that was cut off in the middle of a message
 // answers nothing until its reset button was pressed; it is sent nothing that would end
-// that message, because a cut one may be a setpoint.
+// that message, because a cut one may be a setpoint, and little at all: it doesn't look
+// whether a message still fits into its memory.
 //
 // It never imports gate, motion, sim, cmd or another driver, and go.bug.st/serial only by
 // way of drivers/port.

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/drivers/gobot"
 	"github.com/tau-robot/tau/drivers/mcu/boardtest"
+	"github.com/tau-robot/tau/robot"
 	"github.com/tau-robot/tau/robot/robottest"
 )
 
@@ -76,6 +78,7 @@ func (g rig) emulated(t *testing.T, command []string) robottest.Fixture {
 // slower and nothing else.
 func TestConformanceOnTheEmulatedBoard(t *testing.T) {
 	command := boardtest.Stepped(t, boardtest.Options{Map: "uno", Hex: stock(t)})
+	t.Run("CutInMidMessage", func(t *testing.T) { cutInMidMessage(t, command) })
 	open := mixed()
 	open.file = strings.Replace(open.file, "address = 0x41", "address = 0x40", 1)
 	for name, g := range map[string]rig{"Measured": measured(), "OpenLoop": open} {
@@ -89,4 +92,43 @@ func TestConformanceOnTheEmulatedBoard(t *testing.T) {
 			robottest.Run(t, h)
 		})
 	}
+}
+
+// cutInMidMessage: a board that was cut off within a message takes what it is sent for a part
+// of that, and this firmware doesn't look whether it fits: a hundred questions later its
+// servos have no pulses any more. It isn't asked so often, its pulses stay, what there is to do
+// is said, and done it is a board like any other.
+func cutInMidMessage(t *testing.T, command []string) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startAtmega(t, command)
+		g := servos()
+		m, hw := g.parts(t)
+		r, err := gobot.Open(context.Background(), gobot.Options{Model: m, Hardware: hw, Port: "emulated board", Dial: c.dial, At: g.at})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.Close()) }()
+		actuate(t, r, robot.TorqueOn)
+		time.Sleep(time.Second)
+		var from, boots int
+		c.set(func() { c.cutting, from, boots = true, len(c.pulses), c.boots })
+		time.Sleep(100 * time.Millisecond)
+		c.replug()
+		const aWhile = 40 * time.Second
+		time.Sleep(aWhile)
+		_, err = r.State(context.Background())
+		require.Equal(t, robot.CodeDisconnected, robot.CodeOf(err), "%v", err)
+		require.ErrorContains(t, err, "reset button")
+		c.set(func() {
+			require.Equal(t, boots, c.boots)
+			require.Greater(t, len(c.pulses)-from, int(2*aWhile/(20*time.Millisecond))-10, "two servos get theirs all the time")
+			for _, p := range c.pulses[from:] {
+				require.InDelta(t, stands, p.us, precise)
+			}
+		})
+		c.do("reset")
+		time.Sleep(35 * time.Second)
+		s, err := r.State(context.Background())
+		require.NoError(t, err)
+		require.False(t, s.Enabled || s.Powered)
+		require.Equal(t, []bool{true, true}, s.Unreferenced)
+	})
 }

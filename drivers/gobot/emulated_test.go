@@ -2,6 +2,7 @@ package gobot_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -36,6 +37,7 @@ type atmega struct {
 	line      *line // that a host has open; nil: none
 	unplugged bool
 	silent    bool // nothing of the host's arrives
+	cutting   bool // the cable comes out behind the first two bytes of the next sysex
 	frozen    bool
 	toRun     []string
 	now       time.Duration // its own time
@@ -186,6 +188,10 @@ func (c *atmega) pass() error {
 		sent := l.sent
 		l.sent = nil
 		l.mu.Unlock()
+		if i := bytes.IndexByte(sent, 0xF0); c.cutting && i >= 0 {
+			sent, c.cutting = sent[:i+2], false
+			c.pull()
+		}
 		for !c.silent && len(sent) > 0 {
 			const most = 48 // bytes of a command
 			n := min(len(sent), most)
@@ -300,8 +306,11 @@ func (c *atmega) do(commands ...string) {
 // unplug takes the cable away, between two messages: a board that is cut off within one
 // waits for its end until it is reset, which is another test's.
 func (c *atmega) unplug() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.set(c.pull)
+}
+
+// pull is unplug with c.mu held.
+func (c *atmega) pull() {
 	c.unplugged = true
 	if l := c.line; l != nil {
 		c.line = nil

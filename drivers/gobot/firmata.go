@@ -84,7 +84,7 @@ func config(j *hardware.Joint) [2]int {
 
 // connectFirmata greets the board on p and holds the file against it. After an error p
 // is closed.
-func connectFirmata(ctx context.Context, p Port, f *hardware.File, log *slog.Logger) (_ *firmata, err error) {
+func connectFirmata(ctx context.Context, p Port, f *hardware.File, asked *hellos, log *slog.Logger) (_ *firmata, err error) {
 	chips, err := newChips(f)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -94,6 +94,7 @@ func connectFirmata(ctx context.Context, p Port, f *hardware.File, log *slog.Log
 		return nil, errors.Join(err, p.Close())
 	}
 	b := newBoard(p, r.judge, log)
+	b.hellos = asked
 	if err := b.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -126,6 +127,7 @@ func connectFirmata(ctx context.Context, p Port, f *hardware.File, log *slog.Log
 
 // wire holds each joint and output of the file against what the board's pins can do.
 func (a *firmata) wire(f *hardware.File) error {
+	pins := claims{}
 	check := func(what string, n, mode int, can string) error {
 		if n < 0 || n >= len(a.pins) {
 			return robot.LimitErr(robot.CodeInvalidArgument, what, float64(n), float64(len(a.pins)-1), "", "the board has no such pin")
@@ -133,15 +135,23 @@ func (a *firmata) wire(f *hardware.File) error {
 		if !a.pins[n].can(mode) {
 			return robot.Errf(robot.CodeInvalidArgument, what, "pin %d can't %s; these can: %s", n, can, a.which(mode))
 		}
-		return nil
+		return pins.claim(n, what, what)
 	}
-	if len(f.Chips) > 0 && !slices.ContainsFunc(a.pins, func(p pin) bool { return p.can(modeI2C) }) {
-		return robot.Errf(robot.CodeNotSupported, f.Chips[0].Name, "the board has no I2C pins")
+	if len(f.Chips) > 0 {
+		if err := a.claimI2C(pins, f.Chips[0].Name); err != nil {
+			return err
+		}
 	}
 	for i := range f.Joints {
 		j := &f.Joints[i]
-		if _, ok := a.channels[j.ADCPin]; j.Feedback == hardware.ADC && !ok {
-			return robot.Errf(robot.CodeInvalidArgument, j.Name, "the board has no analogue input %d; it has %d", j.ADCPin, len(a.channels))
+		if j.Feedback == hardware.ADC {
+			n, ok := a.channels[j.ADCPin]
+			if !ok {
+				return robot.Errf(robot.CodeInvalidArgument, j.Name, "the board has no analogue input %d; it has %d", j.ADCPin, len(a.channels))
+			}
+			if err := pins.claim(n, j.Name, fmt.Sprintf("the feedback of %s (A%d)", j.Name, j.ADCPin)); err != nil {
+				return err
+			}
 		}
 		if j.Via != "" {
 			a.servos = append(a.servos, &chipServo{a.chips[j.Via], j.Channel, j.Name})
@@ -162,6 +172,9 @@ func (a *firmata) wire(f *hardware.File) error {
 			if err := check(o.Actuator, o.Channel, modePWM, "do PWM"); err != nil {
 				return err
 			}
+			if timer := servoTimer(len(a.pins), len(a.rules.servos)); slices.Contains(timer, o.Channel) {
+				return robot.Errf(robot.CodeInvalidArgument, o.Actuator, "the PWM of pin %d is made by the timer that makes the servos' pulses, and would stretch them; use another pin with PWM, or put the servos at a PCA9685 (via)", o.Channel)
+			}
 			a.outputs = append(a.outputs, &dutyOutput{a, o.Channel, o.Actuator})
 		default:
 			if err := check(o.Actuator, o.Channel, modeOutput, "be switched"); err != nil {
@@ -171,6 +184,49 @@ func (a *firmata) wire(f *hardware.File) error {
 		}
 	}
 	return nil
+}
+
+// claims are the pins that are in use, and by what: the board and the library both mix up
+// two things at one pin.
+type claims map[int]string
+
+func (c claims) claim(n int, where, what string) error {
+	if by, twice := c[n]; twice {
+		return robot.Errf(robot.CodeInvalidArgument, where, "pin %d is that of %s already", n, by)
+	}
+	c[n] = what
+	return nil
+}
+
+// claimI2C takes the pins of the I2C bus for a chip.
+func (a *firmata) claimI2C(pins claims, chip string) error {
+	for n := range a.pins {
+		if a.pins[n].can(modeI2C) {
+			pins[n] = chip + " (I2C)"
+		}
+	}
+	if len(pins) == 0 {
+		return robot.Errf(robot.CodeNotSupported, chip, "the board has no I2C pins")
+	}
+	return nil
+}
+
+// servoTimer are the pins whose PWM is made by a timer that makes servos' pulses (Arduino's
+// Servo library, ServoTimers.h for AVR, and the boards' timer pins): writing a duty there
+// sets the time at which a servo's pulse ends. Of what kind a board is shows in the number
+// of its pins alone.
+func servoTimer(pins, servos int) []int {
+	const uno, leonardo, each = 22, 31, 12 // pins at most; servos of a timer
+	switch {
+	case servos == 0:
+		return nil
+	case pins <= uno:
+		return []int{9, 10}
+	case pins <= leonardo:
+		return []int{9, 10, 11}
+	}
+	mega := []int{44, 45, 46, 11, 12, 13, 2, 3, 5, 6, 7, 8}
+	return mega[:min(3*((servos+each-1)/each), len(mega))]
 }
 
 // which lists the pins that have a mode.

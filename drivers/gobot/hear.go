@@ -18,14 +18,19 @@ func (b *board) hear(m message) {
 func (b *board) judge(m message) []byte {
 	switch kind := m.bytes[0]; {
 	case kind == protocolVersion:
-		b.heardAt = m.at
+		b.heardAt, b.protocol = m.at, [2]byte(m.bytes[1:])
+		b.hellos.answered()
+		if !b.connecting {
+			b.restarted = true // it is asked for nowhere else
+			return b.surprise()
+		}
 		return m.bytes
 	case kind&0xF0 == analogMessage:
 		ch := int(kind & 0x0F)
 		if _, ok := b.channels[ch]; !ok {
 			return b.surprise()
 		}
-		b.analog[ch] = input{word(m.bytes[1], m.bytes[2]), m.at}
+		b.analog[ch] = input{word(m.bytes[1], m.bytes[2]), m.after}
 		return m.bytes
 	case kind == sysexStart && len(m.bytes) > 3:
 		b.heardAt = m.at

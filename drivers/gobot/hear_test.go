@@ -2,6 +2,7 @@ package gobot
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,6 +129,30 @@ func TestCase48_AnAbsentDeviceSaysNothing(t *testing.T) {
 	}
 }
 
+// An answer over I2C that is shorter or longer than what was asked for is none, and costs
+// nothing but itself.
+func TestAnAnswerOfAnotherLengthIsNone(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5, 32} {
+		synctest.Test(t, func(t *testing.T) {
+			b, s := talk(t, someRules(t))
+			answer := func(n int) []byte {
+				return append(append([]byte{0xF0, 0x77, 0x40, 0, 0, 0}, make([]byte, 2*n)...), 0xF7)
+			}
+			s.say(answer(n)...)
+			_, err := b.readI2C(context.Background(), doneWithin, 0x40, 6, 4)
+			require.Equal(t, robot.CodeToolFailed, robot.CodeOf(err), "%v", err)
+			var e *robot.Error
+			require.ErrorAs(t, err, &e)
+			require.InDelta(t, n, e.Value.Value, 0)
+			require.InDelta(t, 4, e.Limit.Value, 0)
+			s.say(append([]byte{0xF0, 0x6E, byte(len(b.pins)), 0xF7}, answer(4)...)...)
+			data, err := b.readI2C(context.Background(), readWithin, 0x40, 6, 4)
+			require.NoError(t, err)
+			require.Len(t, data, 4)
+		})
+	}
+}
+
 // The library asks a failed connection again at once; ours lets it wait.
 func TestALostLinkDoesNotSpin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -189,6 +214,127 @@ func TestWhatIsNoBoardIsNotConnected(t *testing.T) {
 		require.Len(t, q, 1)
 		last := 10*mostQueued - 1
 		require.Equal(t, last, word(q[0].bytes[1], q[0].bytes[2]))
+	})
+}
+
+// A board that speaks another version of the protocol isn't talked to, and one that says its
+// version unasked has booted.
+func TestAnotherProtocolAndABoot(t *testing.T) {
+	for _, c := range []struct {
+		major byte
+		code  robot.Code
+	}{{1, robot.CodeNotSupported}, {3, robot.CodeNotSupported}, {2, ""}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStub()
+			s.major = c.major
+			b := newBoard(s, someRules(t).judge, discard())
+			err := b.connect(context.Background())
+			require.Equal(t, c.code, robot.CodeOf(err), "%v", err)
+			if err != nil {
+				require.ErrorContains(t, err, "StandardFirmata")
+				select {
+				case <-s.closed:
+				default:
+					require.Fail(t, "the line isn't given back")
+				}
+				return
+			}
+			require.False(t, b.restarted)
+			s.say(0xF9, 2, 5)
+			synctest.Wait()
+			for _, m := range b.t.take() {
+				b.hear(m)
+			}
+			require.True(t, b.restarted)
+			require.NoError(t, b.Close())
+		})
+	}
+}
+
+// lazy is a line whose reader gets no time for a while once it has data.
+type lazy struct {
+	*stub
+	busy atomic.Bool
+}
+
+func (l *lazy) Read(p []byte) (int, error) {
+	n, err := l.stub.Read(p)
+	for l.busy.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	return n, err
+}
+
+// A process that had no time doesn't take what waited for it for something new.
+func TestWhatWaitedIsNotNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		line := &lazy{stub: newStub()}
+		b := newBoard(line, someRules(t).judge, discard())
+		require.NoError(t, b.connect(context.Background()))
+		defer func() { require.NoError(t, b.Close()) }()
+		hear := func() {
+			time.Sleep(10 * time.Millisecond)
+			for _, m := range b.t.take() {
+				b.hear(m)
+			}
+		}
+		line.say(0xE2, 1, 0)
+		hear()
+		line.busy.Store(true)
+		line.say(0xE2, 7, 0)
+		measured := time.Now()
+		time.Sleep(time.Second)
+		line.busy.Store(false)
+		hear()
+		require.Equal(t, 7, b.analog[2].counts)
+		require.False(t, b.analog[2].at.After(measured), "it is a second old")
+		time.Sleep(time.Second)
+		line.say(0xE2, 8, 0)
+		hear()
+		line.say(0xE2, 9, 0)
+		hear()
+		require.Equal(t, 9, b.analog[2].counts)
+		require.True(t, b.analog[2].at.After(measured), "and this isn't")
+	})
+}
+
+// A board that says nothing is asked a few times in all: what it is sent it may keep, behind
+// the beginning of a message that was cut off. Plugged in again it is asked a few times more,
+// and when it says by itself that it is there it is one like any other.
+func TestASilentBoardIsAskedAFewTimesOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := &hellos{}
+		connect := func(s *stub) (*board, error) {
+			b := newBoard(s, someRules(t).judge, discard())
+			b.hellos = asked
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			return b, b.connect(ctx)
+		}
+		sent := func(connections int) (n int) {
+			for range connections {
+				s := newStub()
+				s.mute = true
+				_, err := connect(s)
+				require.Equal(t, robot.CodeLinkTimeout, robot.CodeOf(err), "%v", err)
+				require.ErrorContains(t, err, "reset button")
+				n += len(s.since(0))
+			}
+			return n
+		}
+		require.Equal(t, fewHellos, sent(1))
+		require.Equal(t, mostHellos-fewHellos, sent(100))
+		for range 5 {
+			asked.replugged()
+		}
+		require.Equal(t, 4, sent(1))
+		require.Equal(t, mostHellos-fewHellos, sent(100))
+		s := newStub()
+		time.AfterFunc(time.Second, func() { s.say(0xF9, 2, 5) })
+		b, err := connect(s)
+		require.NoError(t, err)
+		require.NoError(t, b.Close())
+		require.Equal(t, fewHellos, sent(1), "it has answered, so it took no question for something else")
 	})
 }
 

@@ -163,12 +163,14 @@ func (o *Options) rig() (time.Duration, func(context.Context) (rig, error), erro
 			return 0, nil, err
 		}
 		every, err := pace(f)
+		asked := &hellos{}
 		return every, func(ctx context.Context) (rig, error) {
 			p, err := o.Dial(ctx)
 			if err != nil {
+				asked.replugged()
 				return nil, err
 			}
-			return connectFirmata(ctx, p, f, o.Log)
+			return connectFirmata(ctx, p, f, asked, o.Log)
 		}, err
 	}
 	return o.computer()

@@ -223,6 +223,16 @@ func (c *chip) ready(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// isReady refuses to use a chip that isn't set up as the file has it, and has it set up anew.
+func (c *chip) isReady(ctx context.Context, what string) error {
+	ready, err := c.ready(ctx)
+	if err == nil && !ready {
+		c.lost = true
+		err = robot.Errf(robot.CodeToolFailed, what, "%s was without power, or another program has set it up otherwise, and is being set up anew; nothing was sent", c.hw.Name)
+	}
+	return err
+}
+
 // chipServo is a servo at a channel of a chip.
 type chipServo struct {
 	chip *chip
@@ -237,8 +247,12 @@ func (s *chipServo) set(us float64) error {
 	return s.chip.bus.writeI2C(s.chip.hw.Address, led(s.n), p[:]...)
 }
 
-// attach writes the pulse, which begins with it, and reads it back.
+// attach writes the pulse, which begins with it, and reads it back. A chip that was set up
+// otherwise since would make a pulse of another length of it.
 func (s *chipServo) attach(ctx context.Context, us float64) error {
+	if err := s.chip.isReady(ctx, s.name); err != nil {
+		return err
+	}
 	if err := s.chip.bus.batch(func() error { return s.set(us) }); err != nil {
 		return err
 	}
@@ -297,11 +311,8 @@ const maxCounts = chipCounts - 1
 func (o *chipOutput) most() float64 { return maxCounts }
 
 func (o *chipOutput) set(ctx context.Context, v float64) (float64, error) {
-	if ready, err := o.chip.ready(ctx); err != nil {
+	if err := o.chip.isReady(ctx, o.name); err != nil {
 		return 0, err
-	} else if !ready {
-		o.chip.lost = true
-		return 0, robot.Errf(robot.CodeToolFailed, o.name, "%s was without power, and is being set up anew; nothing was set", o.chip.hw.Name)
 	}
 	n := int(math.Round(v))
 	p := pulse(n)

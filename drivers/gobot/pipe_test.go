@@ -21,9 +21,12 @@ type stub struct {
 	closed chan struct{}
 	once   sync.Once
 	mute   bool
+	major  byte // its version
 }
 
-func newStub() *stub { return &stub{ready: make(chan struct{}, 1), closed: make(chan struct{})} }
+func newStub() *stub {
+	return &stub{major: 2, ready: make(chan struct{}, 1), closed: make(chan struct{})}
+}
 
 func (s *stub) Read(p []byte) (int, error) {
 	for {
@@ -51,7 +54,7 @@ func (s *stub) Write(p []byte) (int, error) {
 	}
 	switch {
 	case bytes.Equal(p, helloFrame):
-		s.say(0xF9, 2, 5)
+		s.say(0xF9, s.major, 5)
 	case bytes.Equal(p, firmwareFrame):
 		s.say(0xF0, 0x79, 2, 5, 'x', 0, 0xF7)
 	case bytes.Equal(p, capabilitiesFrame):

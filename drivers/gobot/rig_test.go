@@ -72,6 +72,13 @@ func servos() rig {
 	}
 }
 
+// elsewhere is the same with the pan at a pin that no timer has to do with.
+func elsewhere() rig {
+	r := servos()
+	r.file, r.pan = strings.Replace(r.file, "channel = 9\n", "channel = 2\n", 1), 2
+	return r
+}
+
 // measured is the same with a feedback voltage at A0 and A1.
 func measured() rig {
 	r := servos()

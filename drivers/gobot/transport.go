@@ -21,6 +21,9 @@ type Port interface {
 type message struct {
 	bytes []byte
 	at    time.Time // when its last byte was read
+	// after is when the line was last known to be empty: the message came after that, and
+	// maybe long before at, of a process that had no time to read.
+	after time.Time
 }
 
 // mostQueued is how many messages may wait beside the newest of each input. A board that
@@ -88,13 +91,17 @@ func (t *transport) pump() {
 	defer close(t.pumped)
 	var p parser
 	buf := make([]byte, 256)
+	empty := time.Now()
 	for {
 		n, err := t.port.Read(buf)
 		at := time.Now()
 		for _, b := range buf[:n] {
 			if m := p.feed(b); m != nil {
-				t.put(message{m, at})
+				t.put(message{m, at, empty})
 			}
+		}
+		if n < len(buf) {
+			empty = at
 		}
 		t.mu.Lock()
 		t.bad = p.bad
