@@ -135,18 +135,19 @@ func TestAnAnswerOfAnotherLengthIsNone(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 32} {
 		synctest.Test(t, func(t *testing.T) {
 			b, s := talk(t, someRules(t))
+			var i2c bus = &firmata{board: b}
 			answer := func(n int) []byte {
 				return append(append([]byte{0xF0, 0x77, 0x40, 0, 0, 0}, make([]byte, 2*n)...), 0xF7)
 			}
 			s.say(answer(n)...)
-			_, err := b.readI2C(context.Background(), doneWithin, 0x40, 6, 4)
+			_, err := i2c.readI2C(context.Background(), doneWithin, 0x40, 6, 4)
 			require.Equal(t, robot.CodeToolFailed, robot.CodeOf(err), "%v", err)
 			var e *robot.Error
 			require.ErrorAs(t, err, &e)
 			require.InDelta(t, n, e.Value.Value, 0)
 			require.InDelta(t, 4, e.Limit.Value, 0)
 			s.say(append([]byte{0xF0, 0x6E, byte(len(b.pins)), 0xF7}, answer(4)...)...)
-			data, err := b.readI2C(context.Background(), readWithin, 0x40, 6, 4)
+			data, err := i2c.readI2C(context.Background(), readWithin, 0x40, 6, 4)
 			require.NoError(t, err)
 			require.Len(t, data, 4)
 		})
