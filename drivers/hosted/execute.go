@@ -20,7 +20,8 @@ import (
 // or a joint has lost its torque or holds another setpoint than it was sent, nothing more is
 // written. A grip ends, done, where the
 // gripper's effort reaches the grip's or the joint stands still short of its setpoint, and
-// goes on pressing with that; what it holds isn't known. It blocks until the robot is at
+// goes on pressing with that (without a measured effort the device's own torque limit has to
+// be within the grip's); what it holds isn't known. It blocks until the robot is at
 // rest.
 func (e *Engine) Execute(ctx context.Context, m robot.Motion, progress func(robot.Progress)) (robot.Outcome, error) {
 	if err := e.admissible(&m); err != nil {

@@ -10,7 +10,8 @@ import (
 // A grip ends where the gripper's joint is felt to press: its measured effort has reached
 // what the grip may have, or it doesn't follow its setpoint any more. The setpoint stays
 // where it was then, which is what goes on pressing, and it stays there in later motions
-// too that don't open the gripper.
+// too that don't open the gripper. Where no effort is measured the second has to do, and the
+// device itself has to keep to what the grip may have: by its torque limit.
 
 // stallTime is how long a gripper's joint stands still, short of its setpoint, before it
 // is taken to have closed on something.
@@ -24,10 +25,28 @@ func (e *Engine) canGrip(m *robot.Motion) error {
 		return nil
 	case g == nil:
 		return robot.Errf(robot.CodeNotSupported, "grip", "%s has no gripper", e.info.Robot)
-	case !e.traits.Effort || e.joints[g.Joint].open:
-		return robot.Errf(robot.CodeNotSupported, "grip", "nothing measures an effort: a grip would only be a hope")
+	case e.joints[g.Joint].open:
+		return robot.Errf(robot.CodeNotSupported, "grip", "nothing measures %s: a grip would only be a hope", e.joints[g.Joint].name)
+	case e.traits.Effort:
+		return nil
+	}
+	own := e.opts.Hardware.Joints[g.Joint].TorqueLimit * e.limits[g.Joint].Effort
+	switch {
+	case !(own > 0):
+		return robot.Errf(robot.CodeNotSupported, "grip", "nothing measures an effort, and nothing limits one: a grip would only be a hope")
+	case m.Grip.MaxEffort < own:
+		return robot.LimitErr(robot.CodeNotSupported, "max_effort", m.Grip.MaxEffort, own, e.effortUnit(g.Joint),
+			"nothing measures an effort, so that "+e.joints[g.Joint].name+" presses with all that its torque limit leaves it; lower torque_limit in the robot's file, or allow as much")
 	}
 	return nil
+}
+
+// effortUnit is that of a joint's effort.
+func (e *Engine) effortUnit(i int) string {
+	if e.joints[i].unit == "m" {
+		return "N"
+	}
+	return "N·m"
 }
 
 // gripper is the joint that a grip of the leg is of, or that grips something already, -1

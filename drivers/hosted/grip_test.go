@@ -125,6 +125,41 @@ func TestAGripOnNothing(t *testing.T) {
 	})
 }
 
+// Where no effort is measured a grip is felt by its standing still, and bounded by the
+// servo's own torque limit: one that may have less isn't begun.
+func TestAGripByTheServosOwnTorqueLimit(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := measuredRig.bench(t)
+		jaw := b.m.Gripper.Joint
+		b.o.Hardware.Joints[jaw].TorqueLimit = 0.5
+		own := 0.5 * b.m.Limits[jaw].Effort
+		require.Positive(t, own)
+		b.do(func() { b.q[jaw], b.goal[jaw], b.jaw, b.between = 1, 1, jaw, 0.5 })
+		e := b.open(t)
+		require.False(t, e.Info().MeasuresEffort)
+		enable(t, e)
+		before := b.count("write")
+		out, err := e.Execute(context.Background(), closes(t, e, jaw, 2, 0.9*own), nil)
+		code(t, robot.CodeNotSupported, err)
+		require.ErrorContains(t, err, "torque_limit")
+		require.Equal(t, robot.OutcomeRefused, out.Status)
+		require.Equal(t, before, b.count("write"))
+
+		out, err = e.Execute(context.Background(), closes(t, e, jaw, 2, own), nil)
+		require.NoError(t, err)
+		require.Equal(t, robot.OutcomeDone, out.Status)
+		require.InDelta(t, 0.5, out.Final.Positions[jaw], 2*tick)
+		held := b.goals()[jaw]
+		require.Less(t, held, 0.5, "it presses")
+		require.Greater(t, held, 0.15, "and doesn't go on to the end")
+		to := state(t, e).Where()
+		to[jaw] = 1
+		_, err = e.Execute(context.Background(), motion(e, state(t, e), to, 1), nil)
+		require.NoError(t, err)
+		require.InDelta(t, 1, b.where()[jaw], 0.01)
+	})
+}
+
 // Where nothing is felt there is no grip.
 func TestAGripThatNothingFeels(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
