@@ -87,7 +87,7 @@ func TestCase42_WithoutAWatchdogNothingContinuous(t *testing.T) {
 		changed.Actuators = slices.Clone(m.Actuators)
 		changed.Actuators[0].Kind, changed.Actuators[0].OnLost = c.kind, c.onLost
 		_, err := gobot.Open(context.Background(), gobot.Options{Model: &changed, Hardware: f, Dial: func(context.Context) (gobot.Port, error) {
-			t.Fatal("nothing is opened")
+			t.Error("nothing is opened")
 			return nil, errors.New("never")
 		}})
 		require.Equal(t, robot.CodeNotSupported, robot.CodeOf(err), "%v", err)
