@@ -132,6 +132,7 @@ type board struct {
 	said               string // the last text of the board's
 	texts, unexpected  int
 	reportedUnexpected int
+	reportedGarbled    int
 }
 
 // pin is what a pin of a board can do.
@@ -245,7 +246,7 @@ func (b *board) silent(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return robot.Errf(robot.CodeCancelled, "firmata", "not connected: %w", context.Cause(ctx))
 	}
-	bad, _ := b.t.counts()
+	bad := b.t.garbled()
 	switch {
 	case b.versions == 0 && bad > 0:
 		return robot.Errf(robot.CodeLinkTimeout, "firmata", "the board says what isn't Firmata (%d bytes): is StandardFirmata on it, and is the baud rate in the robot's file its own (57600)?", bad)

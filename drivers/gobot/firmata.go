@@ -294,6 +294,10 @@ func (a *firmata) again(ctx context.Context) (bool, error) {
 		a.log.Debug("the board says what nobody asked for", "messages", n)
 		a.reportedUnexpected = n
 	}
+	if n := a.t.garbled(); n > 0 && n >= 2*a.reportedGarbled { // at each doubling: noise goes on
+		a.log.Warn("the line isn't clean", "bytes_of_no_message", n)
+		a.reportedGarbled = n
+	}
 	if a.restarted {
 		a.restarted = false
 		clear(a.analog)

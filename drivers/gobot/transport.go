@@ -59,7 +59,6 @@ type transport struct {
 	err      error // the first one
 	queue    []message
 	bad      int // bytes that made no message
-	replaced int // inputs that a newer one replaced before anybody looked
 	batching bool
 	batch    []byte
 	closing  sync.Once
@@ -125,7 +124,6 @@ func (t *transport) put(m message) {
 	switch {
 	case i >= 0:
 		t.queue = append(slices.Delete(t.queue, i, i+1), m)
-		t.replaced++
 	case len(t.queue) < mostQueued:
 		t.queue = append(t.queue, m)
 	default:
@@ -296,12 +294,11 @@ func (t *transport) why() error {
 	return robot.Errf(robot.CodeDisconnected, "firmata", "the link was closed: %w", io.ErrClosedPipe)
 }
 
-// counts returns how many bytes made no message, and how many inputs were replaced by a
-// newer one before anybody looked.
-func (t *transport) counts() (bad, replaced int) {
+// garbled returns how many bytes made no message.
+func (t *transport) garbled() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.bad, t.replaced
+	return t.bad
 }
 
 // Close closes the port, ends the library's reader and waits for the transport's own. A
