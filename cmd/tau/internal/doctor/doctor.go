@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -154,7 +155,7 @@ func Healthy(fs []Finding) bool { return !bad(fs) }
 // textOf is an error without its code, which says nothing to a person.
 func textOf(err error) string {
 	var e *robot.Error
-	if asError(err, &e) {
+	if errors.As(err, &e) {
 		where := ""
 		if e.Where != "" {
 			where = e.Where + ": "

@@ -1,16 +1,12 @@
 package doctor
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/tau-robot/tau/drivers/port"
 	"github.com/tau-robot/tau/gate"
-	"github.com/tau-robot/tau/robot"
 )
-
-func asError(err error, e **robot.Error) bool { return errors.As(err, e) }
 
 // checkPorts says which ports there are, where none was named.
 func checkPorts(ports []port.Info, err error, m Machine) []Finding {
