@@ -108,6 +108,20 @@ func byID(root string) map[string]string {
 	return out
 }
 
+// Holders are the processes for whose sake Open would refuse a device: that which locked
+// it, and of anything but a pseudo-terminal, which its maker has open, those that have it
+// open. It opens nothing. A path that can't be looked at has none.
+func Holders(path string) []Holder {
+	st, err := statOf(path)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return nil
+	}
+	if pseudo(st) {
+		return holdersOf(st, nil)
+	}
+	return holdersOf(st, openDevices())
+}
+
 // holdersOf are the processes of open that have a device open, the one that locked it
 // first. The lock's holder is known also where its descriptors may not be seen.
 func holdersOf(st unix.Stat_t, open map[int][]uint64) []Holder {

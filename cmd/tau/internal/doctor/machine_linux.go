@@ -68,13 +68,8 @@ func (c *computer) Device(path string) (d Device) {
 		groups, err := u.GroupIds()
 		d.InGroup = err == nil && slices.Contains(groups, gid)
 	}
-	if ports, err := c.list(); err == nil {
-		real := resolved(path)
-		for _, p := range ports {
-			if p.Path == real || p.Path == path {
-				d.Holders = p.Holders
-			}
-		}
+	if d.Serial {
+		d.Holders = port.Holders(c.at(path))
 	}
 	return d
 }

@@ -74,6 +74,13 @@ func TestADeviceIsLookedAtWithoutOpeningIt(t *testing.T) {
 	d := c.Device(slave.Name())
 	require.True(t, d.Exists && d.Serial && d.Allowed)
 	require.NotEmpty(t, d.Group)
+	require.Empty(t, d.Holders, "who made it has it open")
+	p, err := port.Open(t.Context(), port.Options{Path: slave.Name(), Baud: 9600})
+	require.NoError(t, err)
+	held := c.Device(slave.Name()).Holders
+	require.NoError(t, p.Close())
+	require.Len(t, held, 1)
+	require.Equal(t, os.Getpid(), held[0].PID)
 	// A link beside whoever asks, as --expose makes one, is a name like any other.
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.Symlink(slave.Name(), "arm.tty"))
