@@ -65,6 +65,14 @@ func runSDK(t *testing.T, k Kind, script string) (*Bus, map[string][]json.RawMes
 	require.NoError(t, err)
 	var steps map[string][]json.RawMessage
 	require.NoError(t, json.Unmarshal(out, &steps))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the script got %s", out)
+			for _, p := range rec.Packets() {
+				t.Logf("%v to %v, of the host: %v: % X", p.At, p.End, p.FromHost, p.Bytes)
+			}
+		}
+	})
 	for _, p := range rec.Packets() {
 		require.False(t, p.Collided, "one owner of the line: %+v", p)
 	}
