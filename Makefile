@@ -22,9 +22,9 @@ cross:
 	GOOS=linux GOARCH=amd64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tau-linux-amd64 ./cmd/tau
 	GOOS=linux GOARCH=arm64 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tau-linux-arm64 ./cmd/tau
 
-# The tests of whole programs with a board that keeps to the wall clock. They run by
-# themselves, because a process that gets no time is one that the board's watchdog ends.
-BOARDS = TestOnTheEmulatedBoard|TestConformanceOnTheEmulatedBoard|TestOnTheWallClock|$(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\)[^A-Za-z0-9_].*/\1/p' \
+# The tests of whole programs with hardware, emulated or not, that keeps to the wall clock.
+# They run by themselves, because a process that gets no time is one that the board's watchdog ends.
+BOARDS = TestOnTheEmulatedBoard|TestConformanceOnTheEmulatedBoard|TestOnTheWallClock|TestHIL.*|Test.*SDK|$(shell sed -n 's/^func \(Test[A-Za-z0-9_]*\)[^A-Za-z0-9_].*/\1/p' \
 	$$(grep -l 'boardtest\.' cmd/tau/*_test.go) | paste -s -d '|' -)
 
 # Installs what the tests need beside Go (.ci/deps names it), then runs all of them.
@@ -32,7 +32,7 @@ test: deps cross
 	$(GO) vet ./...
 	CGO_ENABLED=1 TAU_BOARDS=later $(GO) test -race -timeout 20m ./...
 	CGO_ENABLED=1 $(GO) test -race -count 1 -timeout 10m ./drivers/mcu/boardtest
-	CGO_ENABLED=1 $(GO) test -race -count 1 -timeout 10m ./drivers/mcu ./drivers/gobot ./cmd/tau -p 1 -run '^($(BOARDS))$$'
+	CGO_ENABLED=1 $(GO) test -race -count 1 -timeout 10m ./drivers/mcu ./drivers/feetech/emulator ./drivers/gobot ./cmd/tau -p 1 -run '^($(BOARDS))$$'
 	$(GO) test -timeout 5m ./motion -run '^(TestRehearsalAloneRefusesCollidingPlans|TestHonestPlansRehearseClean)$$' # whole; fewer plans under -race
 
 deps:

@@ -32,18 +32,22 @@ import (
 // line, the firmware's own machine code in an emulated chip, and its pins. All times in
 // them are the board's.
 
-// bench is a cell of which the pins and the line are looked at.
+// bench is a cell of which the pins and the line are looked at. Of servos on a bus, which
+// are in this process, board is nil; see busBench.
 type bench struct {
 	*cell
-	robot string
-	hw    *hardware.File
-	model *robot.Model
-	args  []string // of each bridge at it, beside what names the robot
+	robot, driver, port string
+	hw                  *hardware.File
+	model               *robot.Model
+	args                []string // of each bridge at it, beside what names the robot
 }
+
+// shows is the end of what its bridge has on its screen, for the log of a failure.
+func (b *bench) shows() string { return b.out.String()[max(0, b.at-2000):] }
 
 // onBench runs a test with a bench, and again with another one where it says that the
 // machine was too busy; see undisturbed.
-func onBench(t *testing.T, start func(t *testing.T) *bench, try func(t *testing.T, b *bench) bool) {
+func onBench[B interface{ shows() string }](t *testing.T, start func(t *testing.T) B, try func(t *testing.T, b B) bool) {
 	t.Helper()
 	t.Parallel()
 	oneCell <- struct{}{}
@@ -55,11 +59,11 @@ func onBench(t *testing.T, start func(t *testing.T) *bench, try func(t *testing.
 			b := start(t)
 			defer func() {
 				if t.Failed() {
-					t.Logf("the screen:\n%s", b.out.String()[max(0, b.at-2000):])
+					t.Logf("the screen:\n%s", b.shows())
 				}
 			}()
 			if done = try(t, b); !done {
-				t.Logf("the machine was too busy:\n%s", b.out.String()[max(0, b.at-2000):])
+				t.Logf("the machine was too busy:\n%s", b.shows())
 			}
 		})
 		if skipped {
@@ -80,6 +84,17 @@ func servos(t *testing.T) *bench {
 
 func newBench(t *testing.T, name, file string, o boardtest.Options, args ...string) *bench {
 	t.Helper()
+	b := benchOf(t, name, file, args...)
+	b.board = boardtest.Start(t, o)
+	b.port = b.board.Path()
+	b.begins(t)
+	return b
+}
+
+// benchOf is a bench with the robot that an example's file is of, and with nothing yet at
+// its port.
+func benchOf(t *testing.T, name, file string, args ...string) *bench {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../testdata/hardware", file))
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), file)
@@ -90,31 +105,39 @@ func newBench(t *testing.T, name, file string, o boardtest.Options, args ...stri
 	require.NoError(t, err)
 	m, err = hw.Tightened(m)
 	require.NoError(t, err)
-	b := &bench{cell: &cell{board: boardtest.Start(t, o), dir: dataDir(t), file: path}, robot: name, hw: hw, model: m, args: args}
-	b.begins(t)
-	return b
+	return &bench{cell: &cell{dir: dataDir(t), file: path}, robot: name, driver: hw.Driver, hw: hw, model: m, args: args}
 }
 
 // begins starts a bridge at the bench and waits for its prompt, or for what it has to say
 // before that.
 func (b *bench) begins(t *testing.T, before ...string) {
 	t.Helper()
-	args := append([]string{
-		"robot", "real", "--data-dir", b.dir, "--session", "cell", "--robot", b.robot,
-		"--driver", "mcu", "--port", b.board.Path(), "--config", b.file, "--mcp", "off",
-	}, b.args...)
-	b.screen = seatAt(t, pty.Winsize{Rows: 60, Cols: 240}, args...)
-	b.await("REAL robot " + b.robot + " on mcu " + b.board.Path())
+	b.launches(t)
+	b.await(b.opened())
 	for _, text := range before {
 		b.await(text)
 	}
 	b.await("tau> ")
 }
 
+// launches starts a bridge at the bench.
+func (b *bench) launches(t *testing.T) {
+	t.Helper()
+	args := append([]string{
+		"robot", "real", "--data-dir", b.dir, "--session", "cell", "--robot", b.robot,
+		"--driver", b.driver, "--port", b.port, "--config", b.file, "--mcp", "off",
+	}, b.args...)
+	b.screen = seatAt(t, pty.Winsize{Rows: 60, Cols: 240}, args...)
+}
+
+// opened is what a bridge says that has its robot.
+func (b *bench) opened() string { return "REAL robot " + b.robot + " on " + b.driver + " " + b.port }
+
 // busy is an answer that a busy machine gives, also to a command that came just behind a
 // watchdog's bite; see undisturbed.
 var busy = regexp.MustCompile(`✗ \w+: (STALE_STATE|LINK_TIMEOUT)|\? (move_joints|reference|torque_on|estop_reset): outcome unknown` +
-	`|the board's fault WATCHDOG\)(?s:.*)✗ \w+: NOT_ENABLED`)
+	`|the board's fault WATCHDOG\)(?s:.*)✗ \w+: NOT_ENABLED` +
+	`|none of the \d+ servos answers any more`)
 
 // sees waits for a text, and returns false if the machine was too busy meanwhile.
 func (b *bench) sees(text string) bool {
@@ -143,7 +166,9 @@ func (b *bench) again() bool {
 		return false
 	}
 	b.at += at[1]
-	if b.board.Kind() != boardtest.Real {
+	if b.board == nil || b.board.Kind() == boardtest.Real {
+		time.Sleep(2 * period)
+	} else {
 		b.board.Pass(2 * period)
 	}
 	return true

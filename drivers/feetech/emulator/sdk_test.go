@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tau-robot/tau/drivers/feetech/bus"
+	"github.com/tau-robot/tau/drivers/mcu/boardtest"
 )
 
 // sdkTime bounds a script of an SDK, which waits for at most a minute for an answer.
@@ -39,6 +40,7 @@ func python(t *testing.T) (interpreter, scripts string) {
 // what its steps gave, and what was on the wire.
 func runSDK(t *testing.T, k Kind, script string) (*Bus, map[string][]json.RawMessage, *Recorder) {
 	t.Helper()
+	boardtest.OnTheWallClock(t) // an SDK waits so long for an answer and no longer
 	interpreter, scripts := python(t)
 	rec := &Recorder{}
 	b, err := New(Options{Kind: k, IDs: all(), Seed: 1, Trace: rec.Add})

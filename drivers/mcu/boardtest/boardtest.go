@@ -88,6 +88,15 @@ type SwitchAt struct {
 // under test would get too little time to keep its board's watchdog quiet.
 const LaterVariable = "TAU_BOARDS"
 
+// OnTheWallClock skips a test of hardware that keeps to the wall clock, emulated or not,
+// while it would share the machine; see LaterVariable. Start asks by itself.
+func OnTheWallClock(t testing.TB) {
+	t.Helper()
+	if os.Getenv(LaterVariable) == "later" {
+		t.Skipf("skipped by %s=later: hardware that keeps to the wall clock has the machine for itself in the next command of make test", LaterVariable)
+	}
+}
+
 // Start starts a board. It is stopped at the end of the test, which fails if the bench
 // ended by itself before. Where the tools aren't there the test is skipped by name;
 // under CI=true that is a failure.
@@ -99,8 +108,8 @@ func Start(t testing.TB, o Options) *Board {
 	if port := os.Getenv(PortVariable); o.RealToo && port != "" {
 		return startReal(t, port)
 	}
-	if !o.Free && os.Getenv(LaterVariable) == "later" {
-		t.Skipf("skipped by %s=later: boards that keep to the wall clock have the machine for themselves in the next command of make test", LaterVariable)
+	if !o.Free {
+		OnTheWallClock(t)
 	}
 	c, err := openCache()
 	if err != nil {
