@@ -26,13 +26,14 @@ type outcome struct {
 	duration time.Duration
 }
 
-// goTest runs the tests of a package that a regular expression names.
-func goTest(ctx context.Context, dir, pkg, run string, limit time.Duration) (outcome, error) {
+// goTest runs the tests of a package that a regular expression names. env is the command's
+// environment, nil for ours.
+func goTest(ctx context.Context, env []string, dir, pkg, run string, limit time.Duration) (outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit+grace)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-vet=off", "-failfast",
 		"-timeout", limit.String(), "-run", run, pkg)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, env
 	// A process group, so that what a test has started ends with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -100,13 +100,23 @@ func run(ctx context.Context, o options, lists string, out, progress io.Writer) 
 		return errors.Join(stale...)
 	}
 	start := time.Now()
-	if err := baseline(ctx, o, trees, all, progress); err != nil {
+	var built cache
+	if len(all) >= ownFrom {
+		built.dir = filepath.Join(temp, "cache")
+	}
+	if err := baseline(ctx, o, built.environment(), trees, all, progress); err != nil {
+		return err
+	}
+	if err := built.keep(); err != nil {
 		return err
 	}
 	verdicts := make([]verdict, len(all))
 	err = each(ctx, trees, len(all), func(ctx context.Context, tree string, i int) error {
 		var err error
-		verdicts[i], err = try(ctx, tree, &all[i], o.limit)
+		verdicts[i], err = try(ctx, built.environment(), tree, &all[i], o.limit)
+		if (i+1)%pruneEvery == 0 {
+			err = errors.Join(err, built.prune(time.Now().Add(-pruneAge)))
+		}
 		fmt.Fprintf(progress, "%3d/%d %5.1f s  %-5s %s: %s\n", i+1, len(all), verdicts[i].seconds, all[i].clause, all[i].name, verdicts[i].text)
 		if o.verbose || err == nil && !verdicts[i].killed {
 			fmt.Fprintln(progress, indent(verdicts[i].output))
@@ -121,7 +131,7 @@ func run(ctx context.Context, o options, lists string, out, progress io.Writer) 
 
 // baseline runs the tests that the mutants name, without any mutant: all must
 // pass, and each expression must name one.
-func baseline(ctx context.Context, o options, trees []string, all []mutant, progress io.Writer) error {
+func baseline(ctx context.Context, o options, env, trees []string, all []mutant, progress io.Writer) error {
 	var pkgs []string
 	exprs := map[string][]string{}
 	for _, m := range all {
@@ -135,7 +145,7 @@ func baseline(ctx context.Context, o options, trees []string, all []mutant, prog
 	outcomes := make([]outcome, len(pkgs))
 	err := each(ctx, trees, len(pkgs), func(ctx context.Context, tree string, i int) error {
 		var err error
-		outcomes[i], err = goTest(ctx, tree, pkgs[i], strings.Join(exprs[pkgs[i]], "|"), 5*o.limit)
+		outcomes[i], err = goTest(ctx, env, tree, pkgs[i], strings.Join(exprs[pkgs[i]], "|"), 5*o.limit)
 		if err == nil && !outcomes[i].passed {
 			err = fmt.Errorf("%s fails without any mutant:\n%s", pkgs[i], indent(outcomes[i].output))
 		}
@@ -197,7 +207,7 @@ type verdict struct {
 }
 
 // try puts one mutant into a tree, runs its tests, and takes it out again.
-func try(ctx context.Context, tree string, m *mutant, limit time.Duration) (v verdict, err error) {
+func try(ctx context.Context, env []string, tree string, m *mutant, limit time.Duration) (v verdict, err error) {
 	files, err := m.apply(tree)
 	if err != nil {
 		return v, err
@@ -213,7 +223,7 @@ func try(ctx context.Context, tree string, m *mutant, limit time.Duration) (v ve
 		}
 		defer func() { err = errors.Join(err, os.WriteFile(path, old, 0o644)) }()
 	}
-	o, err := goTest(ctx, tree, m.pkg, m.tests.String(), limit)
+	o, err := goTest(ctx, env, tree, m.pkg, m.tests.String(), limit)
 	if err != nil {
 		return v, err
 	}
