@@ -17,8 +17,7 @@ func TestAGripperClosesOnSomething(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := so101().bench(t)
 		jaw := b.o.Model.Gripper.Joint
-		// A calibrated file has no bound of the current; one would end the grip as an overload.
-		b.o.Hardware.Joints[jaw].MaxCurrent = 0
+		require.Zero(t, b.o.Hardware.Joints[jaw].MaxCurrent, "a bound of the current would end the grip as an overload")
 		r := b.enabled(t)
 		open := b.observe()
 		open[jaw] = b.o.Model.Gripper.Open / 2

@@ -79,6 +79,7 @@ func TestCase42_WithoutAWatchdogNothingContinuous(t *testing.T) {
 	robottest.RunCase(t, servos().harness(), 42)
 	for _, c := range []struct{ kind, onLost, want string }{
 		{"motor", "unchanged", "driver mcu"}, {"pump", "unchanged", "driver mcu"}, {"heater", "unchanged", "driver mcu"},
+		{"gluepump", "unchanged", "driver mcu"}, {"Motor", "unchanged", "driver mcu"},
 		{"led", "off", "on_lost_link"}, {"relay", "off", "on_lost_link"},
 	} {
 		g := servos()

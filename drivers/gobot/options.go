@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tau-robot/tau/drivers/hosted"
@@ -88,8 +89,9 @@ func (o *Options) outputs() error {
 		if a.OnLost != "unchanged" {
 			return robot.Errf(robot.CodeNotSupported, a.Name, "it is declared to be %q when the link is lost, and this hardware has no watchdog that does so; use a board with this project's firmware (driver mcu), or declare on_lost_link: unchanged where that is safe", a.OnLost)
 		}
-		if continuous(a.Kind) {
-			return robot.Errf(robot.CodeNotSupported, a.Name, "a %s goes on when the link is lost, and this hardware has no watchdog that stops it; use a board with this project's firmware (driver mcu)", a.Kind)
+		if !steady(a.Kind) {
+			return robot.Errf(robot.CodeNotSupported, a.Name, "a %s may go on when the link is lost, and this hardware has no watchdog that stops it; of the kinds %s that is known to do no harm; use a board with this project's firmware (driver mcu) for others",
+				a.Kind, strings.Join(steadyKinds(), ", "))
 		}
 		most := 1.0
 		switch {
@@ -108,10 +110,11 @@ func (o *Options) outputs() error {
 	return nil
 }
 
-// continuous reports kinds of actuators that do more and more as long as they are on.
-func continuous(kind string) bool {
-	return slices.Contains([]string{"motor", "pump", "heater", "spindle", "conveyor", "fan", "valve", "laser", "vacuum"}, kind)
-}
+// steadyKinds are the kinds of actuators that do no more the longer they are on. A kind is a
+// free word, so that whatever isn't among them counts as a motor.
+func steadyKinds() []string { return []string{"led", "lamp", "light", "indicator", "relay"} }
+
+func steady(kind string) bool { return slices.Contains(steadyKinds(), kind) }
 
 // Robot is a robot whose servos an Arduino with stock firmware, or this computer's own
 // pins, move.
