@@ -204,7 +204,7 @@ func (a *arm) notEnabled(st robot.State) error {
 		return robot.Errf(robot.CodeNotEnabled, a.name, "torque is off, and %s; torque_on comes after that", a.untoldText(names))
 	}
 	if st.Powered {
-		return robot.Errf(robot.CodeNotEnabled, a.name, "the joints hold, but motions aren't enabled since a latch was released; torque_on first")
+		return robot.Errf(robot.CodeNotEnabled, a.name, "the joints hold, but motions aren't enabled since a latch was released, or since another program left them powered; torque_on first")
 	}
 	return robot.Errf(robot.CodeNotEnabled, a.name, "torque is off; torque_on first")
 }

@@ -94,7 +94,11 @@ func Examine(ctx context.Context, o Options) []Finding {
 	}
 	if o.Port == "" {
 		ports, err := o.Machine.Ports()
-		return append(out, checkPorts(ports, err, o.Machine)...)
+		out = append(out, checkPorts(ports, err, o.Machine)...)
+		if len(ports) > 0 {
+			out = append(out, Finding{Note, "devices", "nothing was asked: without --port and --driver it isn't known what is where", "name them, as in --port " + ports[0].Path + " --driver feetech"})
+		}
+		return out
 	}
 	d := o.Machine.Device(o.Port)
 	found := checkDevice(o.Port, d, o.Machine.User())
