@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -17,20 +15,10 @@ import (
 // StandardFirmata that nobody here wrote or built.
 type stockBench struct{ *bench }
 
-// stock starts one, and its bridge. Where .ci/deps hasn't put the firmware the test is
-// skipped by name.
+// stock starts one, and its bridge.
 func stock(t *testing.T) *stockBench {
 	t.Helper()
-	hex, err := filepath.Abs("../../testdata/firmata/node_modules/avrgirl-arduino/junk/hex/uno/StandardFirmata.cpp.hex")
-	require.NoError(t, err)
-	if _, err := os.Stat(hex); err != nil {
-		const what = "testdata/firmata isn't installed (sh .ci/deps): no StandardFirmata runs on the emulated board"
-		if os.Getenv("CI") == "true" {
-			t.Fatal("under CI=true it must be: " + what)
-		}
-		t.Skip("SKIPPED, NOT TESTED: " + what)
-	}
-	return &stockBench{newBench(t, "pantilt", "pantilt-firmata2.toml", boardtest.Options{Map: "uno", Hex: hex}, "--at", "home")}
+	return &stockBench{newBench(t, "pantilt", "pantilt-firmata2.toml", boardtest.Options{Map: "uno", Hex: boardtest.StandardFirmata(t)}, "--at", "home")}
 }
 
 // precise is by how much the firmware's other interrupts may move a pulse's edge, µs.

@@ -155,6 +155,22 @@ func (b *busBench) wrote(from time.Duration) (out []emulator.Packet) {
 	return out
 }
 
+// looks waits until the bridge has read its servos so many times more: it lives, and had the
+// time for whatever it might have written.
+func (b *busBench) looks(times int) {
+	b.t.Helper()
+	reads := func() (n int) {
+		for _, p := range b.wire.Packets() {
+			if p.FromHost && p.Op == bus.SyncRead {
+				n++
+			}
+		}
+		return n
+	}
+	until := reads() + times
+	eventually(b.t, func() bool { return reads() >= until }, "another read")
+}
+
 // silent requires that nothing was written to any servo since a time.
 func (b *busBench) silent(from time.Duration) {
 	b.t.Helper()

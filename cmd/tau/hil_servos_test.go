@@ -57,7 +57,7 @@ func TestHILServosApprovedRefusedStopped(t *testing.T) {
 		if !b.sees("✗ move_joints: not approved") {
 			return false
 		}
-		time.Sleep(10 * period)
+		b.looks(10)
 		b.silent(from)
 
 		m, from, ok := b.underway()
@@ -76,7 +76,7 @@ func TestHILServosApprovedRefusedStopped(t *testing.T) {
 		require.InDelta(t, at[0], goals[len(goals)-1].q[0], 0.01, "it holds where the last goal is")
 		b.held(from)
 		after := b.clock()
-		time.Sleep(10 * period)
+		b.looks(10)
 		b.silent(after)
 		return true
 	})
@@ -130,7 +130,7 @@ func (b *busBench) refusedUntilCleared() {
 		b.typed(line + "\r")
 		b.await("estop_reset first")
 	}
-	time.Sleep(10 * period)
+	b.looks(10)
 	b.silent(from)
 }
 
@@ -186,7 +186,7 @@ func TestHILServosTheCableComesOutAndTheBridgeIsKilled(t *testing.T) {
 		b.held(from)
 		gone := b.clock()
 		b.begins(t, "may move a REAL robot until", "ran when the bridge ended: what it did can't be known, and it is not run again")
-		time.Sleep(10 * period)
+		b.looks(10)
 		b.silent(gone)
 		require.InDeltaSlice(t, at, b.settles(), tick)
 		if !b.powers() {
@@ -274,7 +274,7 @@ func (b *busBench) stateIsBack() {
 		if strings.Contains(b.out.String()[from:b.at], "elbow_flex ") {
 			return
 		}
-		time.Sleep(5 * period)
+		b.looks(5)
 	}
 	b.t.Fatal("it is never known again where the arm is")
 }
@@ -289,7 +289,7 @@ func TestHILServosAHandMovesTheArmBeforeItsTorque(t *testing.T) {
 		}
 		for q := 0.0; q <= 0.5; q += 0.05 { // slowly, as a hand does
 			require.NoError(t, b.bus.ByHand(b.id(0), b.shaft(0, q)))
-			time.Sleep(2 * period)
+			b.looks(2)
 		}
 		at := b.settles()
 		require.InDelta(t, 0.5, at[0], tick)

@@ -77,7 +77,7 @@ func (g rig) emulated(t *testing.T, command []string) robottest.Fixture {
 // at a PCA9685. It is in the bench's own time and needs no wall clock: a busy machine makes it
 // slower and nothing else.
 func TestConformanceOnTheEmulatedBoard(t *testing.T) {
-	command := boardtest.Stepped(t, boardtest.Options{Map: "uno", Hex: stock(t)})
+	command := boardtest.Stepped(t, boardtest.Options{Map: "uno", Hex: boardtest.StandardFirmata(t)})
 	t.Run("CutInMidMessage", func(t *testing.T) { cutInMidMessage(t, command) })
 	open := mixed()
 	open.file = strings.Replace(open.file, "address = 0x41", "address = 0x40", 1)

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -30,23 +28,8 @@ type bench struct {
 	r *gobot.Robot
 }
 
-// stock is where .ci/deps has put the firmware; without it the test is skipped by name.
-func stock(t *testing.T) string {
-	t.Helper()
-	hex, err := filepath.Abs("../../testdata/firmata/node_modules/avrgirl-arduino/junk/hex/uno/StandardFirmata.cpp.hex")
-	require.NoError(t, err)
-	if _, err := os.Stat(hex); err != nil {
-		const what = "testdata/firmata isn't installed (sh .ci/deps): no StandardFirmata runs on the emulated board"
-		if os.Getenv("CI") == "true" {
-			t.Fatal("under CI=true it must be: " + what)
-		}
-		t.Skip("SKIPPED, NOT TESTED: " + what)
-	}
-	return hex
-}
-
 func (g rig) bench(t *testing.T) *bench {
-	b := &bench{Board: boardtest.Start(t, boardtest.Options{Map: "uno", Hex: stock(t), Bytes: true}), t: t, g: g}
+	b := &bench{Board: boardtest.Start(t, boardtest.Options{Map: "uno", Hex: boardtest.StandardFirmata(t), Bytes: true}), t: t, g: g}
 	m, f := g.parts(t)
 	o := gobot.Options{Model: m, Hardware: f, Port: b.Path(), At: g.at, Within: waitLimit}
 	r, err := gobot.Open(context.Background(), o)

@@ -92,9 +92,29 @@ const LaterVariable = "TAU_BOARDS"
 // while it would share the machine; see LaterVariable. Start asks by itself.
 func OnTheWallClock(t testing.TB) {
 	t.Helper()
+	later(t, "hardware that keeps to the wall clock")
+}
+
+// later skips what has the machine for itself afterwards; see LaterVariable.
+func later(t testing.TB, what string) {
+	t.Helper()
 	if os.Getenv(LaterVariable) == "later" {
-		t.Skipf("skipped by %s=later: hardware that keeps to the wall clock has the machine for itself in the next command of make test", LaterVariable)
+		t.Skipf("skipped by %s=later: %s has the machine for itself in the next command of make test", LaterVariable, what)
 	}
+}
+
+// StandardFirmata is the file with a StandardFirmata for the Uno that nobody here wrote or
+// built, for Options.Hex: what .ci/deps has installed. Without it the test is skipped by name;
+// under CI=true that is a failure.
+func StandardFirmata(t testing.TB) string {
+	t.Helper()
+	root, err := repository()
+	if err != nil {
+		t.Fatalf("boardtest: %v", err)
+	}
+	hex := filepath.Join(root, "testdata/firmata/node_modules/avrgirl-arduino/junk/hex/uno/StandardFirmata.cpp.hex")
+	requireTools(t, []tool{{names: []string{hex}, debian: "npm, then sh .ci/deps", purpose: "is the firmware of the emulated board"}})
+	return hex
 }
 
 // Start starts a board. It is stopped at the end of the test, which fails if the bench

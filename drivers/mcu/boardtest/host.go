@@ -1,9 +1,6 @@
 package boardtest
 
-import (
-	"os"
-	"testing"
-)
+import "testing"
 
 // HostBuild builds the core for this machine and returns the program's path, for a test that
 // runs it by itself: with --speed step its time passes on command (docs/HIL.md). It skips
@@ -28,9 +25,7 @@ func HostBuild(t testing.TB) string {
 // a core for itself.
 func Stepped(t testing.TB, o Options) []string {
 	t.Helper()
-	if os.Getenv(LaterVariable) == "later" {
-		t.Skipf("skipped by %s=later: emulated chips at full speed have the machine for themselves in the next command of make test", LaterVariable)
-	}
+	later(t, "an emulated chip at full speed")
 	c, err := openCache()
 	if err != nil {
 		t.Fatalf("boardtest: %v", err)
